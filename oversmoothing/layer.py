@@ -78,7 +78,7 @@ class Layer:
     ) -> None:
         if by_position:
             raise TypeError(BY_NAME)
-        self._given: dict[str, Any] = {"A": A, "logits": logits, "H": H, "W": W}
+        self._given: dict[str, Any] = {"H": H, "W": W, "A": A, "logits": logits}
         self._heads: list[tuple[Any, Any]] | None = None if heads is None else list(heads)
         self._batch: tuple[int, ...] | None = None
         if self._heads is not None:
@@ -95,8 +95,7 @@ class Layer:
 
     def _read_batch(self) -> None:
         _ = one_of(self._given["H"], self._given["W"])
-        arrays = {name: self._given[name] for name in ("H", "W", "A", "logits")}
-        arrays = {name: M for name, M in arrays.items() if M is not None}
+        arrays = {name: M for name, M in self._given.items() if M is not None}
         if any(isinstance(M, tuple) for M in arrays.values()):
             raise InputError("a batch takes W [*batch, d, d], not its factors")
         shapes = {name: tuple(np.shape(M)) for name, M in arrays.items()}
@@ -134,7 +133,7 @@ class Layer:
             return layer_of_heads(*self._stacked_heads())
         g = self._given
         if precision(g["A"]) is None or g["logits"] is not None:
-            return given_layer(g["A"], g["logits"], g["H"], g["W"], None)[0]
+            return given_layer(**g, X0=None)[0]
         return rounded_layer(g["A"], g["H"], g["W"], None, False)[0][0]
 
     def _stacked_heads(self) -> tuple[Any, Any]:
@@ -269,11 +268,9 @@ class Layer:
 
         if self._heads is not None:
             raise InputError("a certificate is of one head")
-        start = None
-        core = self.core
+        core, start = self.core, None
         if X0 is not None:
-            g = self._given
-            core, start = given_layer(g["A"], g["logits"], g["H"], g["W"], X0)
+            core, start = given_layer(**self._given, X0=X0)
         return make_certificate(core, start, to_fraction(eps, "eps"))
 
     @cached_property

@@ -4,8 +4,6 @@ It imports nothing of the package before it meets a claim. `--claim-examples N` 
 say how much is searched.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

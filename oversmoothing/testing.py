@@ -8,8 +8,6 @@ it fails with the shrunk counterexample as matrices that can be typed, and no tr
 found no counterexample, or a proof: `check` returns which, as the claim's status.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

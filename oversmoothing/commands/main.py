@@ -321,7 +321,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         path = str(error.filename)
         shown = path if len(path) <= 200 else f"{path[:200]}..."
         return _refused(command.row, f"cannot use '{shown}': {error.strerror or error}")
-    return 1
 
 
 def _refused(row: Row | None, message: str) -> int:

@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
-from oversmoothing.theory.support.errors import InputError, unknown
+from oversmoothing.theory.support.errors import InputError
 
 if TYPE_CHECKING:
     from oversmoothing.experiments.models.model import Model
@@ -327,8 +327,7 @@ def study(
     tiers = TIERS if name == "all" else (name,)
     if task is not None:
         tasks = sorted({cell.task for cell, _ in chosen.cells.values()})
-        if task not in tasks:
-            raise unknown("task", task, tasks, f"Choose {', '.join(tasks)}.")
+        opt.checked("task", tasks, f"Choose {', '.join(tasks)}.")(task)
         chosen = chosen.of_task(task)
     place = choose_device(device)
     takes = cost(chosen, tiers, rows, workers)

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------------------ kinds of options
 
 
-def whole(
-    help: str, least: int = 1, most: int = sizes.SEED, metavar: str = "N", hidden: bool = False
-) -> Any:
+def whole(help: str, least: int = 1, most: int = sizes.SEED, metavar: str = "N") -> Any:
     """An option that is a whole number from `least` to `most`."""
 
     def read(given: str | int) -> int:
@@ -44,7 +42,7 @@ def whole(
             raise BadParameter(f"must be at most {said}")
         return number
 
-    return Option(metavar=metavar, parser=read, help=help, hidden=hidden)
+    return Option(metavar=metavar, parser=read, help=help)
 
 
 def real(help: str, metavar: str, least: float = 0.0, most: float = sizes.REAL) -> Any:
@@ -288,11 +286,10 @@ def wrapped(text: str, width: int) -> str:
 
 def table_text(frame: pd.DataFrame, number: Callable[[float], str] | None = None) -> str:
     """The table without its index; `number` words a float, '-' stands for one that is missing."""
-    from oversmoothing.simulations.drawing.wording import formatters, in_column
+    from oversmoothing.simulations.drawing.wording import in_column, plain_table
 
     if not sys.stdout.isatty():
-        words = formatters(frame, number) if number else None
-        return str(frame.to_string(index=False, formatters=words, na_rep="-"))
+        return plain_table(frame, number)
     import pandas as pd
     from rich.console import Console
     from rich.table import Table

@@ -56,7 +56,7 @@ def figures(
     for k, name in enumerate(wanted, 1):
         print(f"drawing {name} ({k} of {len(wanted)})", file=sys.stderr, flush=True)
         kinds = format or KINDS[:2]
-        paths = figure(name).make_kinds(context, out / "figures", kinds, width)
+        paths = figure(name).make(context, out / "figures", kinds, width)
         written[name] = [str(path) for path in paths]
         if not as_json:
             print("\n".join(written[name]))
@@ -124,10 +124,8 @@ def remedies(
     from oversmoothing.experiments.remedies.shift import MOST, REMEDIES, remedy_shifts
     from oversmoothing.theory.support.files import to_json, write_atomically
 
-    for name in only or ():
-        if name not in REMEDIES:
-            todo = f"'oversmoothing remedies --list' shows all {len(REMEDIES)}."
-            raise unknown("remedy", name, REMEDIES, todo)
+    todo = f"'oversmoothing remedies --list' shows all {len(REMEDIES)}."
+    opt.checked("remedy", REMEDIES, todo)(only or [])
     if names:
         opt.alone("--list", "NAME", "--json", "--out", "--report")
         rows = {}

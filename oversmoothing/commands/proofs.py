@@ -22,7 +22,7 @@ from tqdm import tqdm
 from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
-from oversmoothing.theory.proofs.claim import Claim, Kind
+from oversmoothing.theory.proofs.claim import Claim, Effort, Kind
 from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
@@ -72,6 +72,7 @@ def prove(
     """
     from oversmoothing.simulations.against_theory.simulated_evidence import whole_ledger
     from oversmoothing.theory.proofs.own import ledger_with
+    from oversmoothing.theory.proofs.report import to_json_object, whole_text
 
     # Else Hypothesis keeps what it reads of sources in the folder where one stands.
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", f"{gettempdir()}/oversmoothing-search")
@@ -79,7 +80,11 @@ def prove(
     if init is not None:
         opt.alone("--init")
         return _write_example(init)
-    own = _own_file(words)
+    # The file of a user's claims among what is asked for, told by its ending.
+    files = [Path(word) for word in words if word.endswith(".py")]
+    if len(files) > 1:
+        raise InputError(f"one file at a time: '{files[0]}' or '{files[1]}'")
+    own = files[0] if files else None
     make: MakeLedger = whole_ledger if own is None else partial(ledger_with, own)
     ledger = make()
     chosen = ledger.select([word for word in words if own is None or Path(word) != own])
@@ -110,8 +115,19 @@ def prove(
     asks = kinds is None or Kind.REALS in kinds
     opt.needs(asks, f"--kind '{Kind.REALS}'", "--limit")
     asked = {each.name for each in chosen}
-    entries = _run(ledger, chosen, make, own, kinds, (examples or _EXAMPLES, seed, limit, jobs))
-    _show(entries, asked, in_full=bool(kind or words), page=page, as_json=as_json)
+    effort = Effort(examples=examples or _EXAMPLES, seed=seed, solver_limit=limit)
+    entries = _run(ledger, chosen, make, own, kinds, effort, jobs)
+    if page is not None:
+        from oversmoothing.simulations.against_theory import ledger_page
+
+        write_atomically(page, ledger_page.page(entries))
+    if as_json:
+        print(to_json(to_json_object(entries)), end="")
+    else:
+        shown = [entry for entry in entries if entry.claim.name in asked or not entry.as_recorded]
+        print(whole_text(shown, in_full=bool(kind or words)))
+        if page is not None:
+            print(f"wrote {page}")
     if own is not None:
         return int(any(_stands_not(e, kinds is None) for e in entries if e.claim.name in asked))
     return _status(entries, whole=kinds is None)
@@ -119,18 +135,16 @@ def prove(
 
 def _run(
     ledger: "Ledger", chosen: list[Claim], make: "MakeLedger", own: Path | None,
-    kinds: frozenset[Kind] | None, how: tuple[int, int, float, int],
+    kinds: frozenset[Kind] | None, effort: Effort, jobs: int,
 ) -> "list[Entry]":  # fmt: skip
     """The claims chosen, and those on which they rest, in the order of the ledger."""
-    from oversmoothing.theory.proofs.claim import Effort, Finding
+    from oversmoothing.theory.proofs.claim import Finding
     from oversmoothing.theory.proofs.coq import Formal, coq_version, kept
     from oversmoothing.theory.proofs.ledger import settled
     from oversmoothing.theory.proofs.own import said_of
     from oversmoothing.theory.proofs.report import of_finding
     from oversmoothing.theory.proofs.run import run_claims
 
-    examples, seed, limit, jobs = how
-    effort = Effort(examples=examples, seed=seed, solver_limit=limit)
     if kinds is None:
         chosen = ledger.cited(chosen)
     formal = [e for c in chosen for e in c.evidence if isinstance(e, Formal)]
@@ -166,24 +180,6 @@ def _run(
     return sorted(settled(entries), key=lambda entry: order[entry.claim.name])
 
 
-def _show(
-    entries: "list[Entry]", asked: set[str], *, in_full: bool, page: Path | None, as_json: bool
-) -> None:
-    from oversmoothing.theory.proofs.report import to_json_object, whole_text
-
-    if page is not None:
-        from oversmoothing.simulations.against_theory import ledger_page
-
-        write_atomically(page, ledger_page.page(entries))
-    if as_json:
-        print(to_json(to_json_object(entries)), end="")
-        return
-    shown = [entry for entry in entries if entry.claim.name in asked or not entry.as_recorded]
-    print(whole_text(shown, in_full=in_full))
-    if page is not None:
-        print(f"wrote {page}")
-
-
 def _status(entries: "list[Entry]", *, whole: bool) -> int:
     """The exit status of claims of the ledger; not whole: some kinds of evidence alone ran.
 
@@ -205,14 +201,6 @@ def _status(entries: "list[Entry]", *, whole: bool) -> int:
             file=sys.stderr,
         )
     return 1 if wrong or failing else 0
-
-
-def _own_file(words: Sequence[str]) -> Path | None:
-    """The file of a user's claims among what is asked for, told by its ending."""
-    files = [Path(word) for word in words if word.endswith(".py")]
-    if len(files) > 1:
-        raise InputError(f"one file at a time: '{files[0]}' or '{files[1]}'")
-    return files[0] if files else None
 
 
 def _stands_not(entry: "Entry", whole: bool) -> bool:

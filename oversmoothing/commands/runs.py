@@ -99,14 +99,14 @@ def heads(
 
     Writes heads.json, tables and a page; with --plot the picture beside them.
     """
-    from oversmoothing.simulations.against_theory.simulate import HeadsConfiguration, simulate_heads
+    from oversmoothing.simulations.against_theory import simulate as runs
 
-    configuration = HeadsConfiguration(
+    configuration = runs.HeadsConfiguration(
         heads, n, d, rank, attention, weights, scale, temperature, causal, no_residual, depth,
         points, dtype, seed,
     )  # fmt: skip
     folder = output_folder(out)
-    result = simulate_heads(configuration, device=device, progress=not as_json)
+    result = runs.simulate_heads(configuration, device=device, progress=not as_json)
     opt.finish(result, folder, as_json, plot)
 
 
@@ -140,17 +140,14 @@ def streams(
     A case of your own is decided by `oversmoothing verdict CASE`, with "R" in it. Writes
     streams.json, tables and a page; with --plot the picture beside them.
     """
-    from oversmoothing.simulations.against_theory.simulate import (
-        StreamsConfiguration,
-        simulate_streams,
-    )
+    from oversmoothing.simulations.against_theory import simulate as runs
 
-    configuration = StreamsConfiguration(
+    configuration = runs.StreamsConfiguration(
         mixing, streams, changing, n, d, scale, temperature, mixing_temperature, causal, any_p,
         any_q, depth, points, agree, seed,
     )  # fmt: skip
     folder = output_folder(out)
-    result = simulate_streams(configuration, device=device, progress=not as_json)
+    result = runs.simulate_streams(configuration, device=device, progress=not as_json)
     opt.finish(result, folder, as_json, plot)
 
 

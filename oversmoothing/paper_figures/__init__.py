@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,11 +36,17 @@ RENAMED = {
 
 def figure(name: str) -> PaperFigure:
     """The figure of a name of `FIGURES`."""
-    own: PaperFigure = replace(import_module(f"{__name__}.figures.{name}").FIGURE, name=name)
-    return own
+    from oversmoothing.paper_figures.figure_base import PaperFigure
+
+    own = import_module(f"{__name__}.figures.{name}")
+    return PaperFigure(
+        own.TITLE, own.SHORT, own.NOT_SHOWN, own.data, own.draw, own.words,
+        getattr(own, "compared", lambda _: []), name,
+    )  # fmt: skip
 
 
 def title(name: str) -> str:
-    """The title of a figure, read off its file, which ends in FIGURE: to load it loads torch."""
-    last: Any = ast.parse((_FOLDER / f"{name}.py").read_text("utf-8")).body[-1]
-    return str(next(ast.literal_eval(x.value) for x in last.value.keywords if x.arg == "title"))
+    """The title of a figure, read off its file: to load it loads torch."""
+    lines: Any = ast.parse((_FOLDER / f"{name}.py").read_text("utf-8")).body
+    stated = (line.value for line in lines if ast.unparse(line).startswith("TITLE = "))
+    return str(ast.literal_eval(next(stated)))

@@ -1,6 +1,6 @@
 """What every figure shares: its contract, its words beside the paper's, how its files are written.
 
-A figure is a file of `figures/` that ends in FIGURE, a `PaperFigure`. It computes its table once,
+A figure is a file of `figures/` with the parts of a `PaperFigure`. It computes its table once,
 draws from the table alone and writes four files side by side: NAME.pdf and NAME.png (the picture),
 NAME.csv (every number in it) and NAME.txt (the caption, with the verdict in words, computed from
 the table). The same input gives the same bytes: no date enters a file.
@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from oversmoothing.simulations.drawing.picture import FigureFiles, page_width, style, write_figure
+from oversmoothing.simulations.drawing.picture import page_width, style, write_figure
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.support.files import output_folder
@@ -133,13 +133,13 @@ def unchecked(what: str, paper: str, why: str, ours: str = "-") -> Comparison:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """One figure; its name is that of its file.
+    """One figure, of what its file holds: TITLE, SHORT, NOT_SHOWN, data, draw, words, compared.
 
     title: what the picture is. short: for the report, what is seen, in two sentences without a
     number of the run. not_shown: what a reader must not take from it. data(context): one table with
     every number of the figure. draw(table): the picture, from the table alone. words(table): what
     is shown and the verdict, computed from the table. compared(table): of a figure of the paper,
-    what the paper reports beside ours.
+    what the paper reports beside ours. name: that of its file.
     """
 
     title: str
@@ -155,19 +155,14 @@ class PaperFigure:
         """The title and the words, then a line for each comparison."""
         return "\n".join([f"{self.title}. {self.words(table)}", *map(str, self.compared(table))])
 
-    def make(self, context: Context, out: Path) -> FigureFiles:
-        """Compute, draw and write the four files in `out`, together or not at all.
+    def make(
+        self, context: Context, out: Path, kinds: Sequence[str] = ("png", "pdf"),
+        page: str = "two-column",
+    ) -> list[Path]:  # fmt: skip
+        """Compute, draw and write CSV, caption and pictures in `out`, together or not at all.
 
-        Raises what the figure raises; `InputError` where the folder cannot be written.
-        """
-        return FigureFiles(*self.make_kinds(context, out, ("png", "pdf"), "two-column"))
-
-    def make_kinds(
-        self, context: Context, out: Path, kinds: Sequence[str], page: str
-    ) -> list[Path]:
-        """As `make`, with the picture as some of 'pdf', 'png' and 'svg', for a page.
-
-        page: 'one-column' or 'two-column'. Returns the paths.
+        kinds: of 'pdf', 'png' and 'svg'; page: 'one-column' or 'two-column'. Returns the paths, in
+        this order. Raises what the figure raises; `InputError` for a folder that takes no file.
         """
         with page_width(page):
             stem = output_folder(out) / self.name

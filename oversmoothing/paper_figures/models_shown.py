@@ -7,8 +7,6 @@ largest. A recorded run is the file that a command of minutes to hours wrote, wi
 figure that draws one names it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -35,7 +35,7 @@ from oversmoothing.paper_figures.models_shown import LABEL
 from oversmoothing.simulations.drawing.picture import FigureFiles
 from oversmoothing.simulations.drawing.web_page import as_link, typeset, web_page
 from oversmoothing.simulations.provenance import provenance
-from oversmoothing.theory.proofs.claim import Claim, Status, address, cited, tally
+from oversmoothing.theory.proofs.claim import Status, address, cited, tally
 from oversmoothing.theory.proofs.ledger import claims
 from oversmoothing.theory.proofs.mathml import mathml
 from oversmoothing.theory.support.files import write_atomically
@@ -89,7 +89,7 @@ def draw_figure(name: str, context: Context) -> Drawn:
     print(f"drawing {name}", file=sys.stderr, flush=True)
     start = processor_seconds()
     own = figure(name)
-    files = own.make(context, context.results / "figures")
+    files = FigureFiles(*own.make(context, context.results / "figures"))
     comparisons = tuple(own.compared(pd.read_csv(files.csv)))
     return Drawn(files, processor_seconds() - start, comparisons)
 
@@ -213,21 +213,20 @@ def _link(path: Path, folder: Path) -> str:
 
 
 def ledger() -> list[dict[str, Any]]:
-    """Every claim, in the order of T-numbers, papers last."""
-    return [_row(claim) for claim in claims().values()]
-
-
-def _row(claim: Claim) -> dict[str, Any]:
-    """What is stated, with its evidence by kind and what the page says of it beside."""
-    kinds: dict[str, list[str]] = {}
-    for piece in claim.evidence:
-        kinds.setdefault(str(piece.kind), []).append(piece.title)
-    return vars(claim) | {
-        "status": str(claim.on_record),
-        "short": str(claim.on_record).split()[0],
-        "formula": Markup(mathml(claim.latex, display=True)),
-        "cited": cited(claim.name),
-        "address": address(claim.name),
-        "first": claim.name in OPENING or claim.on_record is Status.REFUTED_WORDS,
-        "evidence": kinds,
-    }
+    """Every claim, in the order of T-numbers, papers last, with its evidence by kind."""
+    rows = []
+    for claim in claims().values():
+        kinds: dict[str, list[str]] = {}
+        for piece in claim.evidence:
+            kinds.setdefault(str(piece.kind), []).append(piece.title)
+        more = {
+            "status": str(claim.on_record),
+            "short": str(claim.on_record).split()[0],
+            "formula": Markup(mathml(claim.latex, display=True)),
+            "cited": cited(claim.name),
+            "address": address(claim.name),
+            "first": claim.name in OPENING or claim.on_record is Status.REFUTED_WORDS,
+            "evidence": kinds,
+        }
+        rows.append(vars(claim) | more)
+    return rows

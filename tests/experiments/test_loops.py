@@ -144,7 +144,7 @@ def test_every_block_and_input_has_a_prediction_and_an_outcome(found):
     np.testing.assert_allclose(np.log(frame["end"]), found.curves[:, -1].ravel())
     assert found.chosen is not None and "chosen on half" in found.words()
     assert json.dumps(found.to_json_object())
-    assert found.picture.file("png")
+    assert found.picture.files["png"]
 
 
 def test_groups_run_their_layers_in_turn():

@@ -47,7 +47,7 @@ def test_post_norm_sublayer_feels_nothing_of_gain_and_shift_to_the_last_bit():
     assert np.abs(found.effects["gain", "attention"]).max() > 1e-3
     assert found.gaps is None and "T8d" in found.words()
     assert set(name for _, _, name in found.predictions) == {NONE}
-    assert found.picture.file("png")
+    assert found.picture.files["png"]
 
 
 def test_the_flip_is_that_of_the_weights_and_is_taken_back(pre):
@@ -95,7 +95,7 @@ def test_scores_are_taken_on_inputs_that_calibrated_nothing(pre):
     np.testing.assert_allclose(table["effect_layer"][:2], gain)
     assert json.dumps(pre.to_json_object())
     assert "T8e predicts that the verdict is reversed" in pre.words()
-    assert (("gain", "layer", GAP)) in pre.scored and pre.picture.file("png")
+    assert (("gain", "layer", GAP)) in pre.scored and pre.picture.files["png"]
 
 
 def test_biases_of_queries_and_keys_break_the_symmetry():

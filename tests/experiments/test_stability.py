@@ -177,7 +177,7 @@ def test_tables_words_picture_and_json_say_the_same(measured):
     record = measured.to_json_object()
     assert record["layers"][0]["across"] == pytest.approx(frame["across"][0])
     assert "layers" in measured.words() and "2 inputs" in measured.text()
-    assert measured.picture.file("png")
+    assert measured.picture.files["png"]
 
 
 def test_equal_tokens_have_no_own_direction_and_the_others_are_measured():

@@ -20,6 +20,7 @@ import pytest
 from oversmoothing import main
 from oversmoothing.paper_figures import FIGURES, RENAMED, figure, title
 from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.simulations.drawing.picture import FigureFiles
 from tests.figures import held_models, held_theory, pictures
 from tests.figures.held import HELD
 from tests.figures.small import Tables, patched, timed_by_a_law
@@ -59,7 +60,9 @@ def test_a_figure_writes_the_same_four_files_and_its_csv_says_it_all(
 ) -> None:
     table = small[name]
     own = replace(figure(name), data=lambda context: table)
-    first, second = (own.make(Context(tmp_path), tmp_path / folder) for folder in "ab")
+    first, second = (
+        FigureFiles(*own.make(Context(tmp_path), tmp_path / folder)) for folder in "ab"
+    )
     for kind in ("pdf", "png", "csv", "txt"):
         one, other = getattr(first, kind), getattr(second, kind)
         assert one.name == f"{name}.{kind}" and one.read_bytes() == other.read_bytes()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.paper_figures import models_shown
+from oversmoothing.paper_figures import figure, models_shown
 from oversmoothing.paper_figures.figure_base import (
     DIFFERS,
     REPRODUCED,
@@ -213,7 +213,7 @@ def test_unfinished_questions_decide_nothing_and_say_how_many_seeds_there_are(
     found = tables_2_3.compared(table)
     assert set(verdicts(found)) == {UNCHECKED}
     assert any("1 of 40 seeds are there" in each.why for each in found)
-    assert "nan" not in tables_2_3.FIGURE.caption(table) and tables_2_3.draw(table).axes
+    assert "nan" not in figure("tables_2_3").caption(table) and tables_2_3.draw(table).axes
 
 
 def test_both_data_sets_are_said_with_their_sizes(tmp_path: Path) -> None:

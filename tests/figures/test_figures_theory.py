@@ -34,6 +34,7 @@ from oversmoothing.simulations.drawing.picture import (
     FULL_WIDTH,
     KINDS,
     WIDTHS,
+    FigureFiles,
     decade_axis,
     new_figure,
     page_width,
@@ -203,7 +204,7 @@ def test_the_picture_of_the_book_is_the_figure_of_today(
 ) -> None:
     """Loosely: another font or build moves some pixels, another theory moves many."""
     own = replace(figure(name), data=lambda context: small[name])
-    files = own.make(Context(tmp_path), tmp_path)
+    files = FigureFiles(*own.make(Context(tmp_path), tmp_path))
 
     def grey(content: bytes) -> np.ndarray:
         picture = Image.open(io.BytesIO(content)).convert("RGB")
@@ -262,7 +263,7 @@ def test_pictures_come_in_the_kinds_and_for_the_page_that_were_asked_for(tmp_pat
     own = given(pd.DataFrame({"a": [1]}), draw)
 
     def made(folder: str, kinds: list[str], page: str) -> dict[str, bytes]:
-        paths = own.make_kinds(Context(tmp_path), tmp_path / folder, kinds, page)
+        paths = own.make(Context(tmp_path), tmp_path / folder, kinds, page)
         return {path.suffix: path.read_bytes() for path in paths}
 
     wide, narrow = made("a", ["svg", "pdf"], "two-column"), made("b", ["svg"], "one-column")

@@ -1,7 +1,7 @@
 "use strict";
 // The layer x head map: one cell a head, from the table of heads; arrow keys move through it.
 (function () {
-  const { find } = Page, map = find("map");
+  const { find, add } = Page, map = find("map");
   if (!map) return;
   const table = new Report.Table(find("by-head"));
   const layers = table.column("layer"), numbers = table.column("head");
@@ -9,22 +9,17 @@
   let chosen = 0; // the head that the note is of
   const cells = []; // by head and layer, from 0; null where a layer has fewer heads
 
-  const row = (parent) => parent.appendChild(document.createElement("tr"));
-  const add = (parent, tag, text, more = {}) =>
-    Object.assign(parent.appendChild(document.createElement(tag)), { textContent: text, ...more });
-
-  const top = row(map.createTHead());
-  add(top, "th", "head \\ layer", { scope: "col" });
-  for (let layer = 1; layer <= depth; layer += 1) add(top, "th", layer, { scope: "col" });
+  const top = add(map.createTHead(), "tr");
+  add(top, "th", { textContent: "head \\ layer", scope: "col" });
+  for (let layer = 1; layer <= depth; layer += 1) add(top, "th", { textContent: layer, scope: "col" });
   const body = map.createTBody();
   for (let head = 0; head <= most; head += 1) {
-    const line = row(body);
-    add(line, "th", head, { scope: "row" });
+    const line = add(body, "tr");
+    add(line, "th", { textContent: head, scope: "row" });
     cells.push(Array.from({ length: depth }, (_, k) => {
       const index = layers.findIndex((layer, i) => layer === k + 1 && numbers[i] === head);
-      const cell = add(line, "td", "", { tabIndex: -1 });
-      Object.assign(cell, { onclick: () => Report.choose(k + 1), onpointerenter: () => says(index), onfocus: () => says(index) });
-      cell.onkeydown = (event) => moved(event, head, k);
+      const cell = add(line, "td", { tabIndex: -1, onclick: () => Report.choose(k + 1),
+        onpointerenter: () => says(index), onfocus: () => says(index), onkeydown: (event) => moved(event, head, k) });
       return { cell, index };
     }));
   }

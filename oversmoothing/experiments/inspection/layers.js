@@ -12,8 +12,6 @@ Report.Table = class {
     this.rows = Array.from(table.tBodies[0].rows);
   }
 
-  has(name) { return this.names.includes(name); }
-
   title(name) { return this.titles[this.names.indexOf(name)]; }
 
   cell(row, name) { return this.rows[row].cells[this.names.indexOf(name)]; }
@@ -24,7 +22,7 @@ Report.Table = class {
 };
 
 (function () {
-  const { find } = Page;
+  const { find, add } = Page;
   for (const each of document.querySelectorAll(".scripted")) each.hidden = false;
   const whole = new Report.Table(find("by-layer-whole")), narrow = new Report.Table(find("by-layer"));
   const bands = Page.data("bands-data"), slider = find("layer"), charts = [];
@@ -72,12 +70,10 @@ Report.Table = class {
     list.replaceChildren();
     for (const name of whole.names) {
       if (name === "layer" || whole.text(layer, name) === "\u2013") continue;
-      const pair = document.createElement("div");
-      pair.append(document.createElement("dt"), document.createElement("dd"));
-      pair.firstChild.textContent = whole.title(name);
-      pair.lastChild.textContent = whole.text(layer, name);
+      const pair = add(list, "div");
       pair.dataset.name = name;
-      list.append(pair);
+      add(pair, "dt", { textContent: whole.title(name) });
+      add(pair, "dd", { textContent: whole.text(layer, name) });
     }
     for (const chart of charts) {
       chart.at(layer);

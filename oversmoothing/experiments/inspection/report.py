@@ -54,9 +54,9 @@ from oversmoothing.simulations.drawing.result import (
     Sentence,
     Table,
     measured,
-    plain_table,
     saved,
 )
+from oversmoothing.simulations.drawing.wording import plain_table
 from oversmoothing.simulations.provenance import provenance
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ class Report(Result):
     def own_page(self) -> str:
         """The page of a report, with its charts and maps, as one file that asks no network."""
         assert self.picture is not None
-        return _page(self, self.picture.file("png"), self._drawn_tokens)
+        return _page(self, self.picture.files["png"], self._drawn_tokens)
 
     def beside(self) -> dict[str, str | bytes]:
         """Which tokens came together, as a table and drawn, where inputs were looked at closely."""

@@ -1,19 +1,16 @@
 "use strict";
 // Which tokens are together after the layer chosen: on the image, in the words, or by position.
 (function () {
-  const place = Page.find("clusters");
+  const { add } = Page, place = Page.find("clusters");
   if (!place) return;
   const { colours, inputs } = Page.data("clusters-data");
   const colour = (cluster) => `var(--${colours[cluster] || "grey"})`;
   const named = (cluster) => (cluster < 0 ? "alone" : `cluster ${cluster + 1}`);
 
   const drawings = inputs.map((input, number) => {
-    const figure = place.appendChild(document.createElement("figure"));
-    const said = document.createElement("figcaption");
-    said.id = `said-input-${number}`;
-    said.className = "small";
-    const marks = input.side ? onImage(input, figure, said.id) : inLine(input, figure);
-    figure.append(said);
+    const figure = add(place, "figure"), id = `said-input-${number}`;
+    const marks = input.side ? onImage(input, figure, id) : inLine(input, figure);
+    const said = add(figure, "figcaption", { id, className: "small" });
     return { input, marks, said };
   });
 
@@ -34,14 +31,12 @@
   }
 
   function inLine({ words, clusters }, figure) {
-    const line = figure.appendChild(document.createElement("p"));
+    const line = add(figure, "p");
     return clusters[0].map((_, token) => {
-      const mark = document.createElement("span");
-      const text = document.createElement("span"), sub = document.createElement("sub");
-      mark.className = "token";
-      text.textContent = words ? words[token] : token;
-      mark.append(text, sub);
-      line.append(mark, " ");
+      const mark = add(line, "span", { className: "token" });
+      add(mark, "span", { textContent: words ? words[token] : token });
+      const sub = add(mark, "sub");
+      line.append(" ");
       return { token, set: (cluster) => {
         if (cluster < 0) mark.removeAttribute("style");
         else mark.style.setProperty("--colour", colour(cluster));

@@ -8,11 +8,8 @@ Explorer.CLOSE = { tied: 1e-9, turning: 1e-6 };
 // Eigenvalues of one attention without its 1, as pairs [re, im].
 Explorer.spectrum = function (state, A) {
   const n = state.n;
-  if (state.causal) { // triangular: the diagonal (T1h)
-    const found = [];
-    for (let i = 1; i < n; i += 1) found.push([A[i * n + i], 0]);
-    return found;
-  }
+  // Triangular: the diagonal (T1h).
+  if (state.causal) return Array.from({ length: n - 1 }, (_, i) => [A[(i + 1) * (n + 1)], 0]);
   if (state.kind === "averaging") return Array.from({ length: n - 1 }, () => [state.share, 0]);
   if (state.kind === "circle") {
     const size = state.share - (1 - state.share) / (n - 1);

@@ -5,8 +5,6 @@ fractions when the page is written, by the same code as `oversmoothing verdict`;
 computes itself is float64.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field

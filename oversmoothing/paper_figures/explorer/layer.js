@@ -4,12 +4,8 @@
 // Row-stochastic attention of every head, row by row. Drawn kinds differ by head; averaging, circle
 // and given are the same in each.
 Explorer.attentions = function (state) {
-  const found = [];
-  for (let head = 0; head < state.heads; head += 1) {
-    const drawn = Explorer.DRAWN.includes(state.kind);
-    found.push(drawn || head === 0 ? attention(state, head) : found[0]);
-  }
-  return found;
+  const drawn = Explorer.DRAWN.includes(state.kind), first = attention(state, 0);
+  return Array.from({ length: state.heads }, (_, head) => (drawn && head ? attention(state, head) : first));
 };
 
 Explorer.DRAWN = ["softmax", "psd", "symmetric"];
@@ -114,8 +110,8 @@ function product(X, Y, d) {
 Explorer.product = product;
 
 Explorer.transposed = function (X, d) {
-  const Y = new Float64Array(d * d);
-  for (let i = 0; i < d; i += 1) for (let j = 0; j < d; j += 1) Y[j * d + i] = X[i * d + j];
+  const Y = new Float64Array(X.length), n = X.length / d;
+  for (let i = 0; i < n; i += 1) for (let j = 0; j < d; j += 1) Y[j * n + i] = X[i * d + j];
   return Y;
 };
 

@@ -1,7 +1,7 @@
 "use strict";
 // The page at work: what the reader changes becomes a state, a state becomes what is seen.
 (function () {
-  const { find, number } = Page;
+  const { find, add, number } = Page;
   const PRESETS = Page.data("presets-data");
   // What a hand moves has the four decimals that are shown, and so has the link.
   const tidy = (x) => Math.round(x * 1e4) / 1e4;
@@ -98,11 +98,10 @@
     state.h.forEach((h, k) => {
       let row = list.children[k];
       if (!row) {
-        row = document.createElement("li");
+        row = add(list, "li");
         for (const part of ["re", "im"]) {
-          const input = document.createElement("input");
           const [low, high] = Explorer.LIMITS[part];
-          Object.assign(input, { type: "number", min: low, max: high, step: 0.01, className: part });
+          const input = add(row, "input", { type: "number", min: low, max: high, step: 0.01, className: part });
           input.setAttribute("aria-label", `${part === "re" ? "real" : "imaginary"} part of eigenvalue ${k + 1}`);
           input.addEventListener("change", () => {
             const value = input.valueAsNumber;
@@ -113,9 +112,7 @@
             input.value = state.h[k][part];
             complain(`Eigenvalue ${k + 1} takes a number from ${low} to ${high} there. It stays as it was.`);
           });
-          row.append(input);
         }
-        list.append(row);
       }
       for (const part of ["re", "im"]) {
         const input = row.querySelector(`.${part}`);
@@ -180,11 +177,15 @@
     const link = window.location.hash;
     find("trouble").hidden = true;
     try {
-      state = link.length > 1 ? Explorer.fromLink(link) : Explorer.fromLink(PRESETS[0].link);
+      start(link.length > 1 ? link : PRESETS[0].link);
     } catch (error) {
       complain(`This link cannot be read: ${error.message}. The first example is shown instead.`);
-      state = Explorer.fromLink(PRESETS[0].link);
+      start(PRESETS[0].link);
     }
+  }
+
+  function start(link) {
+    state = Explorer.fromLink(link);
     layer = 0;
     dirty = true;
   }
@@ -206,10 +207,7 @@
   find("remove").addEventListener("click", () => change({ h: state.h.slice(0, -1) }));
   find("preset").addEventListener("change", (event) => {
     const preset = PRESETS.find((one) => one.key === event.target.value);
-    if (!preset) return;
-    state = Explorer.fromLink(preset.link);
-    layer = 0;
-    dirty = true;
+    if (preset) start(preset.link);
   });
   find("play").addEventListener("click", () => play(!playing));
   find("layer").addEventListener("input", (event) => {
@@ -237,11 +235,9 @@
   });
   find("case").addEventListener("click", () => {
     const text = JSON.stringify({ comment: "written by the explorer", ...matrices() });
-    const anchor = document.createElement("a");
-    anchor.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-    anchor.download = "case.json";
-    anchor.click();
-    setTimeout(() => URL.revokeObjectURL(anchor.href), 1000);
+    const href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    Object.assign(document.createElement("a"), { href, download: "case.json" }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 1000);
   });
   window.addEventListener("hashchange", () => {
     if (window.location.hash !== Explorer.toLink(state)) read();

@@ -147,12 +147,7 @@ function qrStep(re, im, m, low, high, tr, ti, cr, ci, sr, si) {
 // Singular values of X [rows, columns], row by row: a triangle by Householder reflections, then
 // one-sided Jacobi rotations of its rows.
 Explorer.singularValues = function (X, rows, columns) {
-  if (rows < columns) {
-    const T = new Float64Array(X.length);
-    for (let i = 0; i < rows; i += 1)
-      for (let j = 0; j < columns; j += 1) T[j * rows + i] = X[i * columns + j];
-    return Explorer.singularValues(T, columns, rows);
-  }
+  if (rows < columns) return Explorer.singularValues(Explorer.transposed(X, columns), columns, rows);
   const Y = triangle(X, rows, columns), d = columns;
   for (let sweep = 0; sweep < 30; sweep += 1) {
     let turned = false;

@@ -5,8 +5,6 @@ drawn A [n, n] (softmax) and H [d, d] (Gaussian); an enclosure is of the metrics
 behind one block of an untrained ViT on a drawn stream [n, d], its yardstick the same in floats.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,12 +17,13 @@ import pandas as pd
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.stats import linregress
 
 from oversmoothing.experiments.enclosures.enclosing import enclosed
 from oversmoothing.experiments.enclosures.network import network_of
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.threads import interleaved_medians, one_thread
-from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels
+from oversmoothing.paper_figures.figure_base import Context, label_panels
 from oversmoothing.paper_figures.models_shown import untrained_vit
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.engine.evolve import evolve
@@ -36,6 +35,16 @@ from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.support.files import to_json
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.verdict import given_layer, verdict
+
+TITLE = "What answers and proofs cost, against tokens and layers"
+SHORT = (
+    "How time grows with tokens and with layers, and what certificates and enclosures cost, "
+    "as multiples of the same answer in floats."
+)
+NOT_SHOWN = (
+    "One machine, one thread, a few sizes and random matrices, measured when the figure was "
+    "drawn: a fitted slope is no law, and near a tie or with a start X_0 a proof costs more."
+)
 
 # Of each growth the least of so many runs: what others do on the machine only adds.
 REPEATS = 5
@@ -105,11 +114,8 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, fl
     """
     if len(sizes) < 2 or not (np.asarray(values, float) > 0).all():
         return math.nan, math.nan
-    x, y = np.log(sizes), np.log(values)
-    if len(x) == 2:
-        return float(np.polyfit(x, y, 1)[0]), math.nan
-    fit, covariance = np.polyfit(x, y, 1, cov=True)
-    return float(fit[0]), math.sqrt(covariance[0, 0])
+    fit = linregress(np.log(sizes), np.log(values))
+    return float(fit.slope), float(fit.stderr) if len(sizes) > 2 else math.nan
 
 
 def growth_rows(series: Series, seconds: Sequence[float] | None = None) -> list[dict[str, Any]]:
@@ -272,17 +278,3 @@ def words(table: pd.DataFrame) -> str:
         f"{'; '.join(multiples)}. {same} of {len(pairs)} certificates prove the verdict that "
         "floats gave."
     )
-
-
-FIGURE = PaperFigure(
-    title="What answers and proofs cost, against tokens and layers",
-    short=(
-        "How time grows with tokens and with layers, and what certificates and enclosures cost, "
-        "as multiples of the same answer in floats."
-    ),
-    not_shown=(
-        "One machine, one thread, a few sizes and random matrices, measured when the figure was "
-        "drawn: a fitted slope is no law, and near a tie or with a start X_0 a proof costs more."
-    ),
-    data=data, draw=draw, words=words,
-)  # fmt: skip

@@ -6,9 +6,20 @@ A recorded run of `oversmoothing probe MODEL ladder` on held-out images.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.paper_figures.figure_base import Context, PaperFigure
+from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.models_shown import recorded_run
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
+
+TITLE = "Which cheap theory predicts a trained model: the ladder of predictors"
+SHORT = (
+    "How much of the change of log HFC/LFC over the layers of DeiT-Ti each predictor "
+    "explains, on images that it had not seen, from the paper's spectral gap to a few tokens "
+    "run through."
+)
+NOT_SHOWN = (
+    "One model on one kind of images. R² is over all layers and images together, and most of "
+    "it is the difference between layers, which a mean for each layer has already."
+)
 
 RECORDED = (
     "oversmoothing probe deit-tiny-patch16-224 ladder --images cifar100 --calibration 500 "
@@ -67,18 +78,3 @@ def words(table: pd.DataFrame) -> str:
         "own pass; without one, the model's own stream is needed. The mean of each layer alone has "
         f"{plain['r2']:.2f}; best: {best['what']}, {best['r2']:.2f}. Recorded: {RECORDED}."
     )
-
-
-FIGURE = PaperFigure(
-    title="Which cheap theory predicts a trained model: the ladder of predictors",
-    short=(
-        "How much of the change of log HFC/LFC over the layers of DeiT-Ti each predictor "
-        "explains, on images that it had not seen, from the paper's spectral gap to a few tokens "
-        "run through."
-    ),
-    not_shown=(
-        "One model on one kind of images. R² is over all layers and images together, and most of "
-        "it is the difference between layers, which a mean for each layer has already."
-    ),
-    data=data, draw=draw, words=words,
-)  # fmt: skip

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Patch
 from numpy.typing import NDArray
 
-from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels, mark
+from oversmoothing.paper_figures.figure_base import Context, label_panels, mark
 from oversmoothing.simulations.drawing.picture import PALETTE, VERDICT_COLOUR, new_figure
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import SymmetricIndefinite, row_softmax
@@ -25,6 +25,16 @@ from oversmoothing.theory.layer.attention import perron_deviation, stationary_di
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome, disc, dominance, outcome_of
+
+TITLE = "Which eigenvalues of H smooth: discs of the theory, runs of the layer"
+SHORT = (
+    "Where one eigenvalue h of H makes tokens alike: outside the discs of the attention. The "
+    "dots are runs of the layer, coloured by what they did, not by the theory."
+)
+NOT_SHOWN = (
+    "H has one eigenvalue or one pair here. With several the largest |1 + h| and the largest "
+    "|1 + h a| are compared over all of them, and no single point decides."
+)
 
 TOKENS = 5
 DEPTH, WINDOW = 2000, 100
@@ -215,17 +225,3 @@ def words(data: pd.DataFrame) -> str:
             )
         lines.append(sentence + ".")
     return "\n".join(lines)
-
-
-FIGURE = PaperFigure(
-    title="Which eigenvalues of H smooth: discs of the theory, runs of the layer",
-    short=(
-        "Where one eigenvalue h of H makes tokens alike: outside the discs of the attention. The "
-        "dots are runs of the layer, coloured by what they did, not by the theory."
-    ),
-    not_shown=(
-        "H has one eigenvalue or one pair here. With several the largest |1 + h| and the largest "
-        "|1 + h a| are compared over all of them, and no single point decides."
-    ),
-    data=data, draw=draw, words=words,
-)  # fmt: skip

@@ -7,9 +7,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels
+from oversmoothing.paper_figures.figure_base import Context, label_panels
 from oversmoothing.paper_figures.models_shown import recorded_run
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
+
+TITLE = "A trained block looped: where its tokens end, predicted before and measured"
+SHORT = (
+    "HFC/LFC of each block of DeiT-Ti before and after it is looped by itself, with two "
+    "predictions that were made before; and how often each predictor was right about "
+    "collapse."
+)
+NOT_SHOWN = (
+    "Looping a block that was trained to be used once is an experiment of thought; twelve "
+    "blocks of one model on few photographs. Only (a)'s chosen predictor was scored on unseen"
+    " runs."
+)
 
 RECORDED = (
     "oversmoothing probe deit-tiny-patch16-224 loop --images photographs --count 20 --every 30"
@@ -85,19 +97,3 @@ def words(table: pd.DataFrame) -> str:
         f"best on all runs: {best['predictor']}, {100 * best['agree']:.0f} %. Recorded: "
         f"{RECORDED}."
     )
-
-
-FIGURE = PaperFigure(
-    title="A trained block looped: where its tokens end, predicted before and measured",
-    short=(
-        "HFC/LFC of each block of DeiT-Ti before and after it is looped by itself, with two "
-        "predictions that were made before; and how often each predictor was right about "
-        "collapse."
-    ),
-    not_shown=(
-        "Looping a block that was trained to be used once is an experiment of thought; twelve "
-        "blocks of one model on few photographs. Only (a)'s chosen predictor was scored on unseen"
-        " runs."
-    ),
-    data=data, draw=draw, words=words,
-)  # fmt: skip

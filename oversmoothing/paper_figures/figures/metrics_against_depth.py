@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels, mark
+from oversmoothing.paper_figures.figure_base import Context, label_panels, mark
 from oversmoothing.simulations.drawing.picture import (
     PALETTE,
     VERDICT_COLOUR,
@@ -32,6 +32,18 @@ from oversmoothing.theory.spectra.layer_discs import attention_spectrum, largest
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome, dominance, threshold
 from oversmoothing.theory.verdict.verdict import verdict
+
+TITLE = "Smoothing metrics against depth: theory over simulation"
+SHORT = (
+    "Three metrics in four regimes: H alone decides whether HFC/LFC falls, levels off or "
+    "swings; rank can collapse without smoothing. Lines are the closed form, symbols the "
+    "iteration."
+)
+NOT_SHOWN = (
+    "One random A and one X_0 a column, the same weights in every layer, fixed "
+    "attention, no norm and no FFN: what a trained network does is in the figures of the "
+    "digits models."
+)
 
 TOKENS = 8
 MARKERS = 18
@@ -282,19 +294,3 @@ def _verdict_sentence(name: str, theory: pd.DataFrame) -> str:
         f"{last['cos_mean']:.4f}{angle}, minimum {last['cos_min']:.4f}; rank {rank:.4f}"
         + (": rank collapse without smoothing." if rank < 1.001 else ".")
     )
-
-
-FIGURE = PaperFigure(
-    title="Smoothing metrics against depth: theory over simulation",
-    short=(
-        "Three metrics in four regimes: H alone decides whether HFC/LFC falls, levels off or "
-        "swings; rank can collapse without smoothing. Lines are the closed form, symbols the "
-        "iteration."
-    ),
-    not_shown=(
-        "One random A and one X_0 a column, the same weights in every layer, fixed "
-        "attention, no norm and no FFN: what a trained network does is in the figures of the "
-        "digits models."
-    ),
-    data=data, draw=draw, words=words,
-)  # fmt: skip

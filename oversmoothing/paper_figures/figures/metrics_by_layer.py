@@ -21,7 +21,6 @@ from oversmoothing.experiments.models.model import Model
 from oversmoothing.paper_figures.figure_base import (
     Comparison,
     Context,
-    PaperFigure,
     at_accuracy,
     label_ends,
     label_panels,
@@ -37,6 +36,16 @@ from oversmoothing.paper_figures.models_shown import (
     trained_here,
 )
 from oversmoothing.simulations.drawing.picture import PALETTE, band, decade_axis, new_figure
+
+TITLE = "The paper's three metrics by layer, in untrained and trained models"
+SHORT = (
+    "What models do to their tokens from layer to layer, by the paper's three metrics: a row "
+    "a data set, lines are means over images, bands their intervals."
+)
+NOT_SHOWN = (
+    "The models are not the paper's, one seed each, and a finite network says nothing of a "
+    "limit. The bands are over images: another training may differ."
+)
 
 IMAGES = 50
 STREAM = ("log_hfc_lfc", "cos_mean", "effective_rank")
@@ -170,17 +179,3 @@ def words(table: pd.DataFrame) -> str:
         "HFC/LFC (Frobenius norms), with 95 % intervals; cosines are signed, over pairs of "
         f"distinct tokens.{''.join(runs)}"
     )
-
-
-FIGURE = PaperFigure(
-    title="The paper's three metrics by layer, in untrained and trained models",
-    short=(
-        "What models do to their tokens from layer to layer, by the paper's three metrics: a row "
-        "a data set, lines are means over images, bands their intervals."
-    ),
-    not_shown=(
-        "The models are not the paper's, one seed each, and a finite network says nothing of a "
-        "limit. The bands are over images: another training may differ."
-    ),
-    data=data, draw=draw, words=words, compared=compared,
-)  # fmt: skip

@@ -18,7 +18,6 @@ from oversmoothing.paper_figures.figure_base import (
     REPRODUCED,
     Comparison,
     Context,
-    PaperFigure,
     label_panels,
 )
 from oversmoothing.paper_figures.models_shown import recorded_run
@@ -26,6 +25,17 @@ from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.generators.attention import SymmetricPsd
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.support.sizes import Array
+
+TITLE = "The sign of LayerNorm's gains"
+SHORT = (
+    "What turning the sign of a norm's gains does to smoothing: in a frozen layer repeated, "
+    "where Post-LN does not notice it and Pre-LN exchanges H and \u2212H, and in a trained "
+    "model."
+)
+NOT_SHOWN = (
+    "On the left attention is frozen and there is no FFN; on the right one layer at a time is"
+    " flipped in a model that was trained without the flip."
+)
 
 TOKENS, WIDTH, DEPTH, DRAWS = 32, 16, 60, 20
 STRENGTH = 0.1
@@ -171,18 +181,3 @@ def words(table: pd.DataFrame) -> str:
         "flipped: effect on ln HFC/LFC over that layer, 95 % intervals over 12 photographs "
         f"(recorded: {RECORDED})."
     )
-
-
-FIGURE = PaperFigure(
-    title="The sign of LayerNorm's gains",
-    short=(
-        "What turning the sign of a norm's gains does to smoothing: in a frozen layer repeated, "
-        "where Post-LN does not notice it and Pre-LN exchanges H and \u2212H, and in a trained "
-        "model."
-    ),
-    not_shown=(
-        "On the left attention is frozen and there is no FFN; on the right one layer at a time is"
-        " flipped in a model that was trained without the flip."
-    ),
-    data=data, draw=draw, words=words, compared=compared,
-)  # fmt: skip

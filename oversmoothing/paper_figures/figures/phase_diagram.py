@@ -10,11 +10,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels
+from oversmoothing.paper_figures.figure_base import Context, label_panels
 from oversmoothing.simulations.sweep import phase_diagram as diagram
 from oversmoothing.simulations.sweep.config import PARAMETERS, Config, example
 from oversmoothing.simulations.sweep.runner import run_sweep
 from oversmoothing.simulations.sweep.store import read_table
+
+TITLE = "Where random attention smooths: share over temperature and the spectrum of H"
+SHORT = (
+    "Where random attention and a random H smooth: the share of draws by verdict, where some "
+    "eigenvalue of H is positive. The data have the measured slope of HFC/LFC."
+)
+NOT_SHOWN = (
+    "Gaussian scores and a real spectrum in an orthonormal basis: trained attention is "
+    "neither. A share is of a few draws in each cell, and the line averages neighbours."
+)
 
 
 def configuration(seed: int) -> Config:
@@ -54,17 +64,3 @@ def words(table: pd.DataFrame) -> str:
         f"of H uniform in [{fixed['low']:g}, high] in a random orthonormal basis; W_Q W_K^T "
         "Gaussian, asymmetry its antisymmetric share. " + diagram.caption(table)
     )
-
-
-FIGURE = PaperFigure(
-    title="Where random attention smooths: share over temperature and the spectrum of H",
-    short=(
-        "Where random attention and a random H smooth: the share of draws by verdict, where some "
-        "eigenvalue of H is positive. The data have the measured slope of HFC/LFC."
-    ),
-    not_shown=(
-        "Gaussian scores and a real spectrum in an orthonormal basis: trained attention is "
-        "neither. A share is of a few draws in each cell, and the line averages neighbours."
-    ),
-    data=data, draw=draw, words=words,
-)  # fmt: skip

@@ -4,8 +4,6 @@ A panel is a statement of the ledger with a region in two parameters (`statement
 region is the theory's; the points are decided without it, half of them near its boundary.
 """
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from itertools import groupby
@@ -19,10 +17,20 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from oversmoothing.paper_figures.figure_base import Context, PaperFigure, mark, paler
+from oversmoothing.paper_figures.figure_base import Context, mark, paler
 from oversmoothing.paper_figures.statement_regions import PANELS, Panel
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.theory.proofs.claim import cited
+
+TITLE = "Where statements on papers hold: regions of the theory, points that were checked"
+SHORT = (
+    "Statements of the ledger that have a region in two parameters: tinted where the theory "
+    "says that they hold or fail, dots where an exact or certified check agrees."
+)
+NOT_SHOWN = (
+    "A slice each, small cases of two to fourteen tokens: a region in two parameters is not "
+    "all of a statement, and points that agree are no proof; the proofs stand in the ledger."
+)
 
 POINTS = 60
 # How many cells from a boundary a point is near it.
@@ -184,17 +192,3 @@ def words(table: pd.DataFrame) -> str:
             f"{panel.claim}: {int(agreed.sum())} of {len(agreed)} agree ({panel.check}){more}."
         )
     return "\n".join(lines)
-
-
-FIGURE = PaperFigure(
-    title="Where statements on papers hold: regions of the theory, points that were checked",
-    short=(
-        "Statements of the ledger that have a region in two parameters: tinted where the theory "
-        "says that they hold or fail, dots where an exact or certified check agrees."
-    ),
-    not_shown=(
-        "A slice each, small cases of two to fourteen tokens: a region in two parameters is not "
-        "all of a statement, and points that agree are no proof; the proofs stand in the ledger."
-    ),
-    data=data, draw=draw, words=words,
-)  # fmt: skip

@@ -5,8 +5,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from oversmoothing.experiments.remedies.shift import remedies_table
-from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels
+from oversmoothing.paper_figures.figure_base import Context, label_panels
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
+
+TITLE = "What remedies against oversmoothing do to the spectrum"
+SHORT = (
+    "How far each remedy moves the growth of consensus and of everything else, by its formula"
+    " and by the derivative of its module; above the diagonal it works against smoothing."
+)
+NOT_SHOWN = (
+    "Drawn linear layers with one setting of each remedy: no trained model, no accuracy. What"
+    " a remedy does to training is another question."
+)
 
 DRAWS = 40
 # Marks so near to each other have their names in one place.
@@ -82,17 +92,3 @@ def words(table: pd.DataFrame) -> str:
         f"remedy is for, our statement of it. {int(right)} of {int(clear)} runs of 1,200 layers do "
         "what the radii say, near ties left out."
     )
-
-
-FIGURE = PaperFigure(
-    title="What remedies against oversmoothing do to the spectrum",
-    short=(
-        "How far each remedy moves the growth of consensus and of everything else, by its formula"
-        " and by the derivative of its module; above the diagonal it works against smoothing."
-    ),
-    not_shown=(
-        "Drawn linear layers with one setting of each remedy: no trained model, no accuracy. What"
-        " a remedy does to training is another question."
-    ),
-    data=data, draw=draw, words=words,
-)  # fmt: skip

@@ -8,10 +8,20 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_ends
+from oversmoothing.paper_figures.figure_base import Context, label_ends
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.verdict import verdict
+
+TITLE = "Every layer spreads its tokens, the stack of them smooths"
+SHORT = (
+    "Weights that turn by one angle from layer to layer smooth although each layer repeated "
+    "does not: the verdict on a layer says nothing of layers that differ."
+)
+NOT_SHOWN = (
+    "A small construction that shows what is possible. How often trained weights do so is not "
+    "said by it."
+)
 
 LAYERS = 60
 # The 3-4-5 triangle turns the eigenvectors; the eigenvalues of every layer lie in [-1, 0).
@@ -95,17 +105,3 @@ def words(table: pd.DataFrame) -> str:
         f"{table['each_layer'].iloc[0]}. In turn HFC/LFC falls by the factor "
         f"{turning['rate'].iloc[0]:.4f} a layer (T7b), by a fitted line {np.exp(slope):.3f}."
     )
-
-
-FIGURE = PaperFigure(
-    title="Every layer spreads its tokens, the stack of them smooths",
-    short=(
-        "Weights that turn by one angle from layer to layer smooth although each layer repeated "
-        "does not: the verdict on a layer says nothing of layers that differ."
-    ),
-    not_shown=(
-        "A small construction that shows what is possible. How often trained weights do so is not "
-        "said by it."
-    ),
-    data=data, draw=draw, words=words,
-)  # fmt: skip

@@ -5,8 +5,6 @@ and for a rotation (orthogonal). Then how four doubly stochastic streams come to
 certificate tau(R_L ... R_1).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -19,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from oversmoothing.paper_figures.figure_base import Context, PaperFigure, label_panels, mark, paler
+from oversmoothing.paper_figures.figure_base import Context, label_panels, mark, paler
 from oversmoothing.simulations.drawing.picture import (
     PALETTE,
     VERDICT_COLOUR,
@@ -36,6 +34,16 @@ from oversmoothing.theory.streams.stream_modes import contractions, enclosed_rad
 from oversmoothing.theory.streams.streams import make_mixing
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.formulas import Outcome
+
+TITLE = "Several residual streams: which mixing smooths, and when streams agree"
+SHORT = (
+    "Which eigenvalues h smooth when two residual streams are mixed, by how much they mix, "
+    "and when four streams come to agree. Tints are the theory, dots are runs."
+)
+NOT_SHOWN = (
+    "One feature, one doubly stochastic attention and fixed mixings: streams of a trained "
+    "network mix anew in every layer, and that streams agree is not that tokens do."
+)
 
 STREAMS, FOUR, EPS = 2, 4, 1e-6
 PANELS = ("doubly stochastic", "orthogonal")
@@ -231,17 +239,3 @@ def words(data: pd.DataFrame) -> str:
             f"{at['log_bound']}, for every branch and every start."
         )
     return "\n".join(lines)
-
-
-FIGURE = PaperFigure(
-    title="Several residual streams: which mixing smooths, and when streams agree",
-    short=(
-        "Which eigenvalues h smooth when two residual streams are mixed, by how much they mix, "
-        "and when four streams come to agree. Tints are the theory, dots are runs."
-    ),
-    not_shown=(
-        "One feature, one doubly stochastic attention and fixed mixings: streams of a trained "
-        "network mix anew in every layer, and that streams agree is not that tokens do."
-    ),
-    data=data, draw=draw, words=words,
-)  # fmt: skip

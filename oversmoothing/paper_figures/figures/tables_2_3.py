@@ -6,8 +6,6 @@ and ViT- whose heads have their own values, from the study in the folder of resu
 recorded one.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any
@@ -28,7 +26,6 @@ from oversmoothing.paper_figures.figure_base import (
     UNCHECKED,
     Comparison,
     Context,
-    PaperFigure,
     at_accuracy,
     label_panels,
     mark,
@@ -37,6 +34,18 @@ from oversmoothing.paper_figures.figure_base import (
 from oversmoothing.paper_figures.models_shown import COLOUR, CORRUPTION, DATA_EFFICIENCY, LABEL
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.drawing.wording import signed
+
+TITLE = "Tables 2 and 3: what ViT+ and ViT\u2212 err more than ViT"
+SHORT = (
+    "Differences of the test error to that of ViT, with fewer training images and on "
+    "corrupted ones: as the paper prints them for CIFAR-100, and ours of other models, from "
+    "the study in this folder or the recorded runs."
+)
+NOT_SHOWN = (
+    "Ours are other models, trained for fewer steps, or of other data and corruptions: "
+    "numbers are not comparable, only which model errs less. With few seeds that often stays "
+    "open."
+)
 
 # Table -> the questions of the study that ask it, and where along the axis the numbers are.
 TABLES = {
@@ -312,19 +321,3 @@ def words(table: pd.DataFrame) -> str:
         "Above 0 a model errs more than ViT. Black: the paper (arXiv 2401.04301, v1), CIFAR-100, "
         f"typed in, 100 minus its accuracies. {ours if len(own) else 'No runs of ours are there.'}"
     )
-
-
-FIGURE = PaperFigure(
-    title="Tables 2 and 3: what ViT+ and ViT\u2212 err more than ViT",
-    short=(
-        "Differences of the test error to that of ViT, with fewer training images and on "
-        "corrupted ones: as the paper prints them for CIFAR-100, and ours of other models, from "
-        "the study in this folder or the recorded runs."
-    ),
-    not_shown=(
-        "Ours are other models, trained for fewer steps, or of other data and corruptions: "
-        "numbers are not comparable, only which model errs less. With few seeds that often stays "
-        "open."
-    ),
-    data=data, draw=draw, words=words, compared=compared,
-)  # fmt: skip

@@ -4,8 +4,6 @@ The ratio is drawn from its logarithm, so that 1e-4000 still has its place; 0, i
 undefined values leave a gap and are never clipped to a number.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict

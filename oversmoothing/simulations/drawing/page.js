@@ -13,6 +13,9 @@ Page.number = (x, digits = 3) => {
   return x.toFixed(digits).replace("-", "\u2212");
 };
 
+// An element of HTML, the last in its parent.
+Page.add = (parent, tag, more = {}) => Object.assign(parent.appendChild(document.createElement(tag)), more);
+
 // An element of SVG.
 Page.make = function (tag, attributes, parent) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);

@@ -15,13 +15,14 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from oversmoothing.simulations.drawing.wording import as_html, few, formatters
+from oversmoothing.simulations.drawing.wording import as_html, few, plain_table
 from oversmoothing.simulations.provenance import provenance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
@@ -190,16 +191,14 @@ class Picture:
 
     def __init__(self, draw: Callable[[], Figure], title: str) -> None:
         self.draw, self.title = draw, title
-        self._files: dict[str, bytes] = {}
 
-    def file(self, kind: str) -> bytes:
-        """The bytes as 'png' or 'pdf'."""
-        if kind not in self._files:
-            from oversmoothing.simulations.drawing.picture import rendered
+    @cached_property
+    def files(self) -> dict[str, bytes]:
+        """The bytes by kind, 'png' and 'pdf'."""
+        from oversmoothing.simulations.drawing.picture import rendered
 
-            figure = self.draw()
-            self._files = {each: rendered(figure, each, self.title) for each in ("png", "pdf")}
-        return self._files[kind]
+        figure = self.draw()
+        return {kind: rendered(figure, kind, self.title) for kind in ("png", "pdf")}
 
 
 class Result:
@@ -308,11 +307,6 @@ class Result:
         return as_html(self.words(), next(iter(self.tables.values())).for_reader())
 
 
-def plain_table(rows: pd.DataFrame, number: Callable[[float], str]) -> str:
-    """A table as text without a frame."""
-    return str(rows.to_string(index=False, formatters=formatters(rows, number), na_rep="-"))
-
-
 def _plain(value: Any) -> Any:
     """A value as JSON has it: lists for tuples, Python's numbers for numpy's, 'inf' for infinity.
 
@@ -363,7 +357,7 @@ def contents(result: Result) -> dict[str, str | bytes]:
     files[f"{own}.txt"] = result.words().strip() + "\n"
     files[f"{own}.html"] = result.own_page() or page(result)
     if result.picture is not None:
-        files |= {f"{own}.{kind}": result.picture.file(kind) for kind in ("png", "pdf")}
+        files |= {f"{own}.{kind}": held for kind, held in result.picture.files.items()}
     return files | result.beside()
 
 
@@ -376,7 +370,7 @@ def page(result: Result) -> str:
         "result.html",
         filters={"typeset": typeset},
         result=result,
-        image=None if result.picture is None else as_link(result.picture.file("png")),
+        image=None if result.picture is None else as_link(result.picture.files["png"]),
         most=ROWS,
         shown=_shown,
     )

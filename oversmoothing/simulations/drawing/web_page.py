@@ -5,8 +5,6 @@ Formulas that are written in plain text, as captions and claims write them, are 
 in letters a page need not. Nothing is parsed; what is no such formula stays as it is.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -51,6 +51,12 @@ def formatters(frame: Any, number: Callable[[float], str]) -> dict[str, Any]:
     }
 
 
+def plain_table(rows: "pd.DataFrame", number: Callable[[float], str] | None) -> str:
+    """A table as text without a frame; `number` words a float."""
+    cells = formatters(rows, number) if number else None
+    return str(rows.to_string(index=False, formatters=cells, na_rep="-"))
+
+
 # Rows of a table that is shown.
 ROWS = 9
 
