@@ -307,7 +307,6 @@ class Layer:
         """Where it smooths, over a range of each parameter, as h=(-3, 1), a=(-1, 1).
 
         From generic X_0, or this one [n, d], which may hold parameters.
-
         Two are drawn, one as a line, of a third slices. Raises `InputError` for other names.
         """
         from oversmoothing.theory.verdict.symbolic.region import Region

@@ -7,12 +7,12 @@ and those of `oversmoothing.commands.ending`.
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import copy_context
 from importlib import import_module
 from textwrap import fill
 from types import MethodType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -230,21 +230,17 @@ def _form(row: Row, words: list[str]) -> tuple[Row, list[str]]:
     for place in (1, *free) if 1 in free and 0 in free else free:
         if place < len(words) and words[place] in kinds:
             return kinds[words[place]], [*words[:place], *words[place + 1 :]]
-    if kinds and "--help" not in words:
-        _no_kind(row, words, kinds)
-    return row, words
+    if not kinds or "--help" in words:
+        return row, words
+    todo = f"'oversmoothing {row.name} --help' shows all {len(kinds)}."
+    if len(words) > 1 and not words[0].startswith("-") and not words[1].startswith("-"):
+        raise unknown("kind", words[1], kinds, todo)
+    raise InputError(f"which kind? Type oversmoothing {row.usage}.\n{todo}")
 
 
 def _has_flag(row: Row, word: str) -> bool:
     """Whether the word is an option of that form which takes no value."""
     return any(word in param.opts and param.is_flag for param in load(row).params)
-
-
-def _no_kind(row: Row, words: list[str], kinds: Mapping[str, Row]) -> NoReturn:
-    todo = f"'oversmoothing {row.name} --help' shows all {len(kinds)}."
-    if len(words) > 1 and not words[0].startswith("-") and not words[1].startswith("-"):
-        raise unknown("kind", words[1], kinds, todo)
-    raise InputError(f"which kind? Type oversmoothing {row.usage}.\n{todo}")
 
 
 def _renewed(command: Any, words: list[str]) -> Iterator[str]:

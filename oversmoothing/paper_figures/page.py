@@ -99,9 +99,8 @@ def write_page(
 ) -> Path:
     """Write folder/index.html, and the explorer beside it. Returns the path of the page.
 
-    preset: what was run, in a sentence.
-
     The pictures lie within the page; data, vector files and reports are links relative to it.
+    preset: what was run, in a sentence.
     """
     explorer = write_explorer(folder)
     rows = ledger()

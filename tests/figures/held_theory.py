@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from oversmoothing.paper_figures import statement_regions
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.figures import (
     costs,
     lambda_plane,
     metrics_against_depth,
+    regions,
     rotation,
     stream_mixing,
 )
@@ -256,8 +256,8 @@ def check_costs(csv: pd.DataFrame, context: Context) -> None:
 def check_regions(csv: pd.DataFrame, context: Context) -> None:
     """Bands cover the cells where something is said, and no other; checks say what it says."""
     assert set(csv["kind"]) == {"band", "point"}
-    assert set(csv["claim"]) == {panel.claim for panel in statement_regions.PANELS}
-    for panel in statement_regions.PANELS:
+    assert set(csv["claim"]) == {panel.claim for panel in regions.PANELS}
+    for panel in regions.PANELS:
         part = csv[csv["claim"] == panel.claim]
         bands, points = (part[part["kind"] == kind] for kind in ("band", "point"))
         columns, rows = (np.array([float(x) for x in each]) for each in (panel.columns, panel.rows))

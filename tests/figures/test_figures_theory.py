@@ -17,7 +17,7 @@ from PIL import Image
 
 from oversmoothing import main
 from oversmoothing.commands import pages
-from oversmoothing.paper_figures import FIGURES, figure, statement_regions
+from oversmoothing.paper_figures import FIGURES, figure
 from oversmoothing.paper_figures.figure_base import Context, PaperFigure, processor_seconds
 from oversmoothing.paper_figures.figures import (
     costs,
@@ -29,7 +29,7 @@ from oversmoothing.paper_figures.figures import (
     rotation,
     stream_mixing,
 )
-from oversmoothing.paper_figures.statement_regions import CELLS, PANELS, Panel, span
+from oversmoothing.paper_figures.figures.regions import CELLS, PANELS, Panel, span
 from oversmoothing.simulations.drawing.picture import (
     FULL_WIDTH,
     KINDS,
@@ -134,7 +134,7 @@ def test_bands_are_the_region(small: Tables) -> None:
     # sqrt(2/(1 + a)) below 3, a from -7/9: 3 * 2/9 + 2 sqrt 2 (sqrt 2 - sqrt(2/9)).
     wanted = 3 * 2 / 9 + 2 * 2**0.5 * (2**0.5 - (2 / 9) ** 0.5)
     assert area == pytest.approx(wanted, abs=2 * 3 / CELLS / 2)
-    assert span(-1, 1)[0] == statement_regions.Fraction(-47, 48)
+    assert span(-1, 1)[0] == regions.Fraction(-47, 48)
 
 
 def test_the_caption_counts_points_that_disagree(small: Tables) -> None:

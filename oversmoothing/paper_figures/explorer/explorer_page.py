@@ -92,14 +92,14 @@ _TEXT = (resources.files(__package__) / "presets.toml").read_text("utf-8")
 PRESETS = tuple(Preset(**each) for each in tomllib.loads(_TEXT)["preset"])
 
 
-def page() -> str:
-    """The explorer as one file of HTML that needs no other and asks no network."""
+def write_explorer(folder: Path) -> Path:
+    """Write folder/explorer.html, which needs no other file and no network. Returns its path."""
     presets = [
         {"key": each.key, "title": each.title, "says": each.says, "link": each.link,
          "exact": each.exact()}
         for each in PRESETS
     ]  # fmt: skip
-    return web_page(
+    page = web_page(
         "oversmoothing.paper_figures.explorer",
         "explorer.html",
         style="explorer.css",
@@ -107,8 +107,4 @@ def page() -> str:
         presets=presets,
         presets_json=as_data(presets),
     )
-
-
-def write_explorer(folder: Path) -> Path:
-    """Write folder/explorer.html. Returns its path."""
-    return write_atomically(folder / "explorer.html", page())
+    return write_atomically(folder / "explorer.html", page)

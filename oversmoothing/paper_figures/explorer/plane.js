@@ -1,6 +1,5 @@
 "use strict";
 // The complex plane of the eigenvalues of H, as SVG: discs of the attention, handles to drag.
-Explorer.HEAD_COLOURS = ["--head-1", "--head-2", "--head-3", "--head-4"];
 
 const { make } = Page;
 
@@ -33,8 +32,7 @@ Explorer.Plane = class {
   }
 
   label(parent, x, y, text, anchor = "middle") {
-    const element = make("text", { x, y, "text-anchor": anchor }, parent);
-    element.textContent = text;
+    make("text", { x, y, "text-anchor": anchor }, parent, text);
   }
 
   drawDiscs(spectra, turning) {
@@ -43,7 +41,7 @@ Explorer.Plane = class {
     this.shown = spectra;
     this.discs.replaceChildren();
     [...new Set(spectra)].forEach((spectrum, head) => {
-      const group = make("g", { style: `--colour: var(${Explorer.HEAD_COLOURS[head]})` }, this.discs);
+      const group = make("g", { style: `--colour: var(--head-${head + 1})` }, this.discs);
       const seen = new Set();
       for (const a of spectrum) {
         const disc = Explorer.disc(a), key = a.join(" ");

@@ -19,6 +19,7 @@ Explorer.DEFAULT = {
 
 Explorer.size = (h) => h.reduce((sum, one) => sum + (one.pair ? 2 : 1), 0);
 
+const NUMBERS = ["n", "heads", "depth", "seed", "temperature", "skew", "turn", "share"];
 const clamp = (x, [low, high]) => Math.min(high, Math.max(low, x));
 
 // A state within the limits: a given matrix or start of another size is dropped for a drawn one,
@@ -86,9 +87,8 @@ Explorer.fromLink = function (link) {
       s.kind = text;
     } else if (name === "causal" || name === "chain") s[name] = text === "1";
     else if (name === "A" || name === "X") s[name] = rows(name, text);
-    else if (["n", "temperature", "share", "heads", "skew", "turn", "depth", "seed"].includes(name)) {
-      s[name] = number(name, text);
-    } else throw new Error(`the link has '${name.slice(0, 20)}', which this page does not know`);
+    else if (NUMBERS.includes(name)) s[name] = number(name, text);
+    else throw new Error(`the link has '${name.slice(0, 20)}', which this page does not know`);
   }
   if (s.A && (s.A.length !== s.A[0].length
     || s.A.some((row) => row.some((x) => x < 0) || Math.abs(row.reduce((a, b) => a + b) - 1) > 1e-9))) {
@@ -102,9 +102,7 @@ function refused(s) {
   const within = (name, x, [low, high]) => {
     if (x < low || x > high) throw new Error(`the link says ${name}=${x}; this page takes ${low} to ${high}`);
   };
-  for (const name of ["n", "heads", "depth", "seed", "temperature", "skew", "turn", "share"]) {
-    within(name, s[name], Explorer.LIMITS[name]);
-  }
+  for (const name of NUMBERS) within(name, s[name], Explorer.LIMITS[name]);
   for (const { re, im } of s.h) {
     within("Re h", re, Explorer.LIMITS.re);
     within("Im h", im, Explorer.LIMITS.im);

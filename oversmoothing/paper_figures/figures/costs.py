@@ -7,7 +7,7 @@ behind one block of an untrained ViT on a drawn stream [n, d], its yardstick the
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -180,9 +180,9 @@ def proof_rows(n: int, seed: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _block(n: int, seed: int) -> Iterator[Callable[[], object]]:
+def _block(n: int, seed: int) -> tuple[Callable[[], object], Callable[[], object]]:
     """The forward pass of a block with the metrics of its streams, then the same enclosed."""
-    vit = untrained_vit(seed, width=FEATURES, depth=1, heads=1, patch=16, side=32).double()
+    vit = untrained_vit(seed, width=FEATURES, depth=1, heads=1, side=32).double()
     model = open_model(vit, dtype=torch.float64)
     network = replace(network_of(model), patches=None, cls=False)
     X = np.random.default_rng([seed, n, FEATURES, 1]).standard_normal((n, FEATURES))
@@ -192,8 +192,7 @@ def _block(n: int, seed: int) -> Iterator[Callable[[], object]]:
     def forward() -> object:
         return stream_metrics(stream), stream_metrics(vit.blocks[0](stream))
 
-    yield forward
-    yield lambda: enclosed(network, X)
+    return forward, lambda: enclosed(network, X)
 
 
 # ------------------------------------------------------------------------------- the picture

@@ -31,8 +31,7 @@ def configuration(seed: int) -> Config:
     """The packaged example, its draws shifted to another seed."""
     base = example("phase_diagram")
     number = len(base.axes["seed"])
-    check = PARAMETERS["seed"].check
-    seeds = tuple(check(each) for each in range(seed * number, (seed + 1) * number))
+    seeds = tuple(map(PARAMETERS["seed"].check, range(seed * number, (seed + 1) * number)))
     return replace(base, axes=base.axes | {"seed": seeds})
 
 

@@ -112,7 +112,10 @@ def data(context: Context) -> pd.DataFrame:
             whole = spectra[spectra["model"] == shown.variant].assign(model=shown.label)
             rows = pd.concat([whole, rows])
         parts.append(rows.assign(**_known(shown)))
-    parts += [recorded(), typed_in()]
+    # DeiT-Ti on 100 images of CIFAR-100, E3 on 8, by the commands that `RECORDED` names.
+    deit = pd.read_csv(RECORDED_RUNS / "readings_deit_tiny.csv")
+    parts.append(deit.assign(model=DEIT, column="DeiT-B/16", data="ImageNet", source=RECORDED))
+    parts.append(typed_in())
     shares = pd.concat(parts, ignore_index=True).assign(kind="share")
     asymmetries = pd.concat(list(_asymmetries(context))).assign(kind="asymmetry", source=COMPUTED)
     table = pd.concat([shares, asymmetries], ignore_index=True)
@@ -197,12 +200,6 @@ def _known(shown: Shown) -> dict[str, Any]:
         "cos_start_low": min(starts, default=np.nan),
         "cos_start_high": max(starts, default=np.nan),
     }
-
-
-def recorded() -> pd.DataFrame:
-    """DeiT-Ti on 100 images of CIFAR-100, E3 on 8, by the commands that `RECORDED` names."""
-    table = pd.read_csv(RECORDED_RUNS / "readings_deit_tiny.csv")
-    return table.assign(model=DEIT, column="DeiT-B/16", data="ImageNet", source=RECORDED)
 
 
 def typed_in() -> pd.DataFrame:

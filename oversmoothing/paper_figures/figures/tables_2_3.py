@@ -75,7 +75,7 @@ def data(context: Context) -> pd.DataFrame:
     if not rows:
         rows = recorded_rows()
         recorded = max((row["made"]["date"] for row in rows), default="")
-    asked: list[_Asked] = []
+    asked = []
     for chosen in (protocol(PAPER_SCALE), protocol()):
         own = known(rows, chosen)
         asked.append((chosen, own, answered(chosen, own)))
@@ -87,17 +87,18 @@ def data(context: Context) -> pd.DataFrame:
         parts.append(paper.assign(table=title, kind="error", source=PAPER))
         for source in DATA:
             for each in asked:
-                parts += _ours(each, source, title, recorded)
+                parts += _ours(*each, source, title, recorded)
     return pd.concat(parts, ignore_index=True)
 
 
-# A protocol, its runs by cell and seed, and the answers that they give.
-_Asked = tuple[Protocol, dict[tuple[str, int], Any], pd.DataFrame]
+def _ours(
+    chosen: Protocol, own: dict[tuple[str, int], Any], answers: pd.DataFrame, source: str,
+    title: str, recorded: str,
+) -> list[pd.DataFrame]:  # fmt: skip
+    """Errors and orders of a task's networks, none where the protocol trains none on it.
 
-
-def _ours(asked: _Asked, source: str, title: str, recorded: str) -> list[pd.DataFrame]:
-    """Errors and orders of a task's networks, none where the protocol trains none on it."""
-    chosen, own, answers = asked
+    own: the runs of the protocol by cell and seed; answers: what they give.
+    """
     cells = [cell for cell, _ in chosen.cells.values() if cell.task == source]
     errors = _by_seed(chosen, own, cells, title) if cells else pd.DataFrame()
     if not len(errors):

@@ -74,8 +74,7 @@ Page.Chart = class {
   }
 
   text(x, y, text, anchor) {
-    const element = Page.make("text", { x, y, "text-anchor": anchor }, this.grid);
-    element.textContent = text;
+    Page.make("text", { x, y, "text-anchor": anchor }, this.grid, text);
   }
 
   at(layer) {

@@ -17,9 +17,10 @@ Page.number = (x, digits = 3) => {
 Page.add = (parent, tag, more = {}) => Object.assign(parent.appendChild(document.createElement(tag)), more);
 
 // An element of SVG.
-Page.make = function (tag, attributes, parent) {
+Page.make = function (tag, attributes, parent, text = "") {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.textContent = text;
   if (parent) parent.appendChild(element);
   return element;
 };
