@@ -22,7 +22,7 @@ from tqdm import tqdm
 from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
-from oversmoothing.theory.proofs.claim import Claim, Effort, Kind
+from oversmoothing.theory.proofs.claim import Claim, Effort, Finding, Kind
 from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import output_folder, to_json, write_atomically
@@ -138,7 +138,6 @@ def _run(
     kinds: frozenset[Kind] | None, effort: Effort, jobs: int,
 ) -> "list[Entry]":  # fmt: skip
     """The claims chosen, and those on which they rest, in the order of the ledger."""
-    from oversmoothing.theory.proofs.claim import Finding
     from oversmoothing.theory.proofs.coq import Formal, coq_version, kept
     from oversmoothing.theory.proofs.ledger import settled
     from oversmoothing.theory.proofs.own import said_of

@@ -17,7 +17,6 @@ import pandas as pd
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.stats import linregress
 
 from oversmoothing.experiments.enclosures.enclosing import enclosed
 from oversmoothing.experiments.enclosures.network import network_of
@@ -114,8 +113,11 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, fl
     """
     if len(sizes) < 2 or not (np.asarray(values, float) > 0).all():
         return math.nan, math.nan
-    fit = linregress(np.log(sizes), np.log(values))
-    return float(fit.slope), float(fit.stderr) if len(sizes) > 2 else math.nan
+    x, y = np.log(sizes), np.log(values)
+    if len(x) == 2:
+        return float(np.polyfit(x, y, 1)[0]), math.nan
+    fit, covariance = np.polyfit(x, y, 1, cov=True)
+    return float(fit[0]), math.sqrt(covariance[0, 0])
 
 
 def growth_rows(series: Series, seconds: Sequence[float] | None = None) -> list[dict[str, Any]]:
