@@ -125,7 +125,13 @@ class Shown:
 
 
 def untrained_vit(
-    seed: int, *, width: int = 768, depth: int = 12, heads: int = 12, side: int = 224
+    seed: int,
+    *,
+    width: int = 768,
+    depth: int = 12,
+    heads: int = 12,
+    patch: int = 16,
+    side: int = 224,
 ) -> TimmViT:
     """A ViT-B/16 in evaluation mode, drawn from a generator of its own; without a classifier.
 
@@ -133,7 +139,7 @@ def untrained_vit(
     deviation .02 cut at two, biases 0, gains 1. What the paper's own was drawn from is not stated.
     """
     model = TimmViT(
-        width=width, depth=depth, heads=heads, patch=16, image_size=side, hidden=4 * width,
+        width=width, depth=depth, heads=heads, patch=patch, image_size=side, hidden=4 * width,
         classes=0,
     )  # fmt: skip
     generator = torch.Generator().manual_seed(seed)
