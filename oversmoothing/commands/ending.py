@@ -72,9 +72,8 @@ def ended(run: Callable[[], int], command: str) -> int:
     elif own and hasattr(stream, "reconfigure"):
         # A name that the terminal cannot show is no reason to fail.
         stream.reconfigure(errors="backslashreplace")
-    output = _Output(stream, closed)
-    named: Any = output
-    sys.stdout = named
+    output: Any = _Output(stream, closed)
+    sys.stdout = output
     try:
         status = run()
     except SystemExit:

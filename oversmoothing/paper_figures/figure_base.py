@@ -9,15 +9,13 @@ What a paper reports is typed in, and nowhere else is a number; where the paper'
 models or its data are not at hand the verdict says that it cannot be checked, and why.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -49,7 +47,7 @@ class Context:
     progress: bool = True
 
     @classmethod
-    def checked(cls, results: Path, seed: int, device: str) -> Context:
+    def checked(cls, results: Path, seed: int, device: str) -> Self:
         """With a device that is there and a folder that can be written. Raises `InputError`."""
         choose_device(device)
         return cls(output_folder(results), seed, device)
