@@ -27,7 +27,7 @@ def figures(
     seed: opt.Seed = 0,
     device: opt.Device = "auto",
 ) -> None:  # fmt: skip
-    """Draw the figures and tables, each with its data."""
+    """Draw the figures and tables, each with its data; say what a paper reports beside ours."""
     from oversmoothing.paper_figures import FIGURES, RENAMED, figure, title
     from oversmoothing.theory.support.files import to_json
 
@@ -52,16 +52,19 @@ def figures(
     from oversmoothing.paper_figures.figure_base import Context
 
     context = Context.checked(out, seed, device)
-    written = {}
+    written: dict[str, list[str]] = {}
+    compared: dict[str, list[str]] = {}
     for k, name in enumerate(wanted, 1):
         print(f"drawing {name} ({k} of {len(wanted)})", file=sys.stderr, flush=True)
         kinds = format or KINDS[:2]
         paths = figure(name).make(context, out / "figures", kinds, width)
         written[name] = [str(path) for path in paths]
+        text = next(path for path in paths if path.suffix == ".txt")
+        compared[name] = [x for x in text.read_text("utf-8").splitlines() if ": the paper " in x]
         if not as_json:
-            print("\n".join(written[name]))
+            print("\n".join([*compared[name], *written[name]]))
     if as_json:
-        print(to_json({"figures": written}), end="")
+        print(to_json({"figures": written, "compared": compared}), end="")
 
 
 def explorer(as_json: opt.Json = False, out: opt.Out = opt.RESULTS) -> None:

@@ -79,8 +79,9 @@ class Comparison:
     recorded: bool = False
 
     def __str__(self) -> str:
+        within = "" if self.tolerance == "-" else f" (tolerance: {self.tolerance})"
         return (
-            f"{self.what}: the paper {self.paper}, here {self.ours} (tolerance: {self.tolerance}): "
+            f"{self.what}: the paper {self.paper}, here {self.ours}{within}: "
             f"{self.verdict}, {self.why}."
         )
 

@@ -156,7 +156,7 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
         else:
             continue
         each = sign(f"{model}: ln HFC/LFC", what, change, positive, why)
-        if row["data"] == CIFAR:
+        if row["variant"] in PAPER_ERROR:
             each = at_accuracy(each, float(row["test_error"]), PAPER_ERROR[row["variant"]])
         said.append(each)
     values = "its curves' numbers were not at hand"
