@@ -22,6 +22,7 @@ from oversmoothing.paper_figures.figure_base import (
 )
 from oversmoothing.paper_figures.models_shown import recorded_run
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
+from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.simulations.generators.attention import SymmetricPsd
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.support.sizes import Array
@@ -38,6 +39,8 @@ NOT_SHOWN = (
 )
 
 TOKENS, WIDTH, DEPTH, DRAWS = 32, 16, 60, 20
+# Layers after which a bare layer is near its limit.
+DEEP = 400
 STRENGTH = 0.1
 # Rounding of DEPTH normed layers, far above it and far below any effect.
 ROUNDING = 1e-9
@@ -48,7 +51,8 @@ LABEL = {"none": "no norm", "post": "Post-LN", "pre": "Pre-LN"}
 
 def data(context: Context) -> pd.DataFrame:
     """kind 'frozen': a row a draw, placement, sign of H and of the gains, with `change` of
-    ln HFC/LFC over DEPTH layers. kind 'flip': a row a layer of DeiT-Ti, as recorded."""
+    ln HFC/LFC over DEPTH layers, without a norm also over DEEP. kind 'flip': a row a layer of
+    DeiT-Ti, as recorded."""
     rows = []
     for draw_number in range(DRAWS):
         rng = np.random.default_rng([context.seed, draw_number])
@@ -60,10 +64,13 @@ def data(context: Context) -> pd.DataFrame:
             if placement == "none" and gain == -1:
                 continue
             moved = change(A, side * S, X, placement, gain)
-            rows.append((draw_number, placement, side, gain, moved))
+            deep = change(A, S, X, "none", 1, DEEP) if (placement, side) == ("none", 1) else np.nan
+            rows.append((draw_number, placement, side, gain, moved, deep))
     flips = pd.DataFrame(recorded_run("repeated", "flips_deit_tiny.json")["by_layer"])
     flips = flips[flips["flip"] == "gain"].drop(columns="flip")
-    frozen = pd.DataFrame(rows, columns=["draw", "placement", "sign_of_h", "gain", "change"])
+    frozen = pd.DataFrame(
+        rows, columns=["draw", "placement", "sign_of_h", "gain", "change", "deep"]
+    )
     frozen.insert(0, "kind", "frozen")
     return pd.concat([frozen, flips.assign(kind="flip")], ignore_index=True)
 
@@ -174,10 +181,17 @@ def _none(what: str, paper: str, difference: float, why: str) -> Comparison:
 
 
 def words(table: pd.DataFrame) -> str:
+    bare = table[(table["placement"] == "none") & (table["sign_of_h"] == 1)]
+    rising, later = bare[bare["change"] > 0], bare.loc[bare["change"] > 0, "deep"].max()
+    besides = (
+        f" Without a norm HFC/LFC rises in {len(rising)} of {DRAWS} draws though H is positive "
+        f"definite: {DEPTH} layers are no limit. After {DEEP} layers the largest of these changes "
+        f"of ln HFC/LFC is {signed(later)}."
+    ) * bool(len(rising))
     return (
         f"(a) n = {TOKENS}, d = {WIDTH}, attention of symmetric PSD scores, H = -S or S, "
         f"S symmetric positive definite of mean eigenvalue about {1.1 * STRENGTH:.2f}; a mark a "
-        f"draw, a line the median of {DRAWS}. (b) The gain of one layer's norm at attention "
-        "flipped: effect on ln HFC/LFC over that layer, 95 % intervals over 12 photographs "
-        f"(recorded: {RECORDED})."
+        f"draw, a line the median of {DRAWS}.{besides} (b) The gain of one layer's norm at "
+        "attention flipped: effect on ln HFC/LFC over that layer, 95 % intervals over 12 "
+        f"photographs (recorded: {RECORDED})."
     )

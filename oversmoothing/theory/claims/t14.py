@@ -4,10 +4,12 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
+import flint
 import numpy as np
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import with_state
+from oversmoothing.theory.depth import recurrence as measured
 from oversmoothing.theory.layer.attention import closed_classes, cyclic_groups
 from oversmoothing.theory.numbers.exact import exact_stationary, from_flint, to_flint, to_float
 from oversmoothing.theory.proofs.kit import (
@@ -175,24 +177,16 @@ def upper_limit() -> None:
     equal(exact.layer(A, H, X, 2), X)
 
 
-def log_size(row: list[Fraction]) -> float:
-    """log ||x|| of a row that is not 0, whatever its size."""
-    squared = sum(x * x for x in row)
-    return (math.log(squared.numerator) - math.log(squared.denominator)) / 2
-
-
-def _largest(
-    state: Matrix, A: Matrix, H: Matrix, depth: int, growth: list[TokenGrowth]
-) -> list[float]:
-    """max of log ||x_i(L)|| - L log rho - p log L over eight depths."""
+def _largest(A: Matrix, H: Matrix, X: Matrix, depth: int, growth: list[TokenGrowth]) -> list[float]:
+    """max of log ||x_i(L)|| - L log rho - p log L over eight depths, in balls."""
     peaks = [-math.inf] * len(A)
-    for L in range(depth, depth + 8):
-        for i, (row, g) in enumerate(zip(state, growth, strict=True)):
-            assert any(row) <= (g.rate > 0)
-            if any(row):
-                size = log_size(row) - L * math.log(g.rate) - g.power * math.log(L)
-                peaks[i] = max(peaks[i], size)
-        state = exact.layer(A, H, state)
+    for L, state in measured.states(A, H, X, range(depth, depth + 8)).items():
+        for i, (row, g) in enumerate(zip(state.tolist(), growth, strict=True)):
+            squared = sum((x * x for x in row), flint.arb(0))
+            assert squared.contains(0) or g.rate > 0
+            if squared > 0:
+                foreseen = L * math.log(g.rate) + g.power * math.log(L)
+                peaks[i] = max(peaks[i], measured.log(squared) / 2 - foreseen)
     return peaks
 
 
@@ -202,10 +196,8 @@ def law_e(A: Matrix, H: Matrix, X: Matrix) -> None:
     known = [g for g in given.content(A, H, X).tokens.growth if g is not None]
     assert len(known) == len(A)
     # Where the leading terms are small ones they show late.
-    for depth in (100, 800):
-        early, late = (
-            _largest(exact.layer(A, H, X, L), A, H, L, known) for L in (depth, 2 * depth)
-        )
+    for depth in (100, 800, 6400, 102400):
+        early, late = (_largest(A, H, X, L, known) for L in (depth, 2 * depth))
         if all(abs(x - y) < 1 / 2 for x, y in zip(early, late, strict=True) if x > -math.inf):
             return
     raise AssertionError(f"{early} becomes {late}")
