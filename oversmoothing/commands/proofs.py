@@ -153,7 +153,8 @@ def _run(
     waits = before < len(formal)
     if before:
         print(
-            f"theorems that Coq checked before: {before} of {len(formal)}; its answers were kept",
+            f"Coq checked {before} of {len(formal)} theorems in an earlier run, those of cited "
+            "claims among them; its answers were kept",
             file=sys.stderr,
         )
     if waits:

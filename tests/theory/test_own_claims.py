@@ -264,7 +264,7 @@ def test_a_theorem_of_coq_beside_the_file_proves_its_clause(prove, tmp_path, mon
     monkeypatch.setenv("OVERSMOOTHING_COQ_BUILT", str(tmp_path / "built"))
     text = claim(evidence="by.Formal('Mine.sums', (1,), beside=__file__)")
     Path("Mine.v").write_text("Theorem sums : 1 + 1 = 2.\nProof. reflexivity. Qed.\n")
-    for said, other in (("to check: 1;", "before"), ("checked before: 1 of 1", "to check")):
+    for said, other in (("to check: 1;", "before"), ("Coq checked 1 of 1 theorems", "to check")):
         status, out, err = prove(text)
         assert status == 0 and "mine: machine-checked" in out and "1 + 1 = 2" in out
         assert said in err and other not in err

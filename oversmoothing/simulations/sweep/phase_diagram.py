@@ -251,8 +251,8 @@ def caption(table: pd.DataFrame) -> str:
         )
     if runs > agree:
         text += (
-            f"; of the other {runs - agree:,}, {slow:,} have |log(rho_Q/rho_C)| below {SLOW:g} "
-            "over their depth, too slow to tell"
+            f"; in {slow:,} of {runs - agree:,} others |log(rho_Q/rho_C)| times the depth is below "
+            f"{SLOW:g}: too few layers to tell"
         )
     return text + ("." if runs else "")
 
