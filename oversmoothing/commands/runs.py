@@ -250,7 +250,7 @@ def sweep(
     restart: Annotated[bool, Option("--restart",
         help="give up what the folder holds and start again")] = False,
     csv: Annotated[bool, Option("--csv", help="write sweep.csv too")] = False,
-    figure: Annotated[list[str] | None, Option(metavar="AXIS",
+    figure: Annotated[list[str] | None, Option(metavar="X Y",
         help="draw a phase diagram over two axes; a third for panels")] = None,
     dry_run: opt.DryRun = False,
     as_json: opt.Json = False,
