@@ -35,7 +35,7 @@ _FRONT = """oversmoothing: do a Transformer's tokens become alike as depth grows
 
 {commands}
 
-Options of many commands: --out DIR, --json, --plot, --seed N, --device NAME, --help
+Options of many: --out DIR, --json, --plot, --seed N, --device NAME, --help
 More: oversmoothing COMMAND --help
 """
 

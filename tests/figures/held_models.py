@@ -156,6 +156,10 @@ def check_norm_signs(csv: pd.DataFrame, context: Context) -> None:
     for key, found in table.items():
         expected, off = known[key]
         near(found, expected, abs=off)
+    deep = frozen.set_index(["draw", "placement", "sign_of_h"])["deep"].dropna()
+    assert set(deep.index) == {(k, "none", 1) for k in range(norm_signs.DRAWS)}
+    for (number, *_), found in deep.items():
+        near(found, known[number, "deep", 1, 1][0], abs=1e-9)
     flips = pd.DataFrame(record_of("repeated/results/flips_deit_tiny.json")["by_layer"])
     flips = flips[flips["flip"] == "gain"].drop(columns="flip")
     same(csv[csv["kind"] == "flip"], flips)
@@ -172,6 +176,8 @@ def frozen_changes(seed: int) -> dict[tuple[int, str, int, int], tuple[float, fl
         root = rng.standard_normal((norm_signs.WIDTH,) * 2) / norm_signs.WIDTH**0.5
         S = norm_signs.STRENGTH * (root @ root.T + 0.1 * np.eye(norm_signs.WIDTH))
         X = rng.standard_normal((norm_signs.TOKENS, norm_signs.WIDTH))
+        deep = frozen_change(A, S, X, "none", 1, norm_signs.DEEP)
+        known[number, "deep", 1, 1] = deep, 1e-9
         for placement, side, gain in product(*kinds):
             expected = frozen_change(A, side * S, X, placement, gain)
             # Norms multiply the roundings of two implementations, by up to 1e10: by how much here,
@@ -184,15 +190,16 @@ def frozen_changes(seed: int) -> dict[tuple[int, str, int, int], tuple[float, fl
 
 
 def frozen_change(
-    A: np.ndarray, W: np.ndarray, X: np.ndarray, placement: str, gain: float
-) -> float:
+    A: np.ndarray, W: np.ndarray, X: np.ndarray, placement: str, gain: float,
+    depth: int = norm_signs.DEPTH,
+) -> float:  # fmt: skip
     """Of ln HFC/LFC, with PyTorch's LayerNorm."""
     mixing, weights, x = (torch.from_numpy(np.array(each)) for each in (A, W, X))
 
     def norm(each: torch.Tensor) -> torch.Tensor:
         return gain * torch.nn.functional.layer_norm(each, each.shape[-1:], eps=0.0)
 
-    for _ in range(norm_signs.DEPTH):
+    for _ in range(depth):
         if placement == "post":
             x = norm(x + mixing @ x @ weights)
         else:

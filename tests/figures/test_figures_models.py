@@ -230,6 +230,7 @@ def test_what_models_do_is_told_by_the_whole_interval(small: Tables) -> None:
     table = whole[whole["data"] == "digits"].copy()
     for variant in ("vit+", "vit-"):
         rows = table["variant"] == variant
+        table.loc[rows, "test_error"] = 35.0
         table.loc[rows, ["change", "change_low", "change_high"]] = [-1.0, -1.1, -0.5]
     assert verdicts(metrics_by_layer.compared(table)) == [REPRODUCED, DIFFERS, UNCHECKED]
     title = metrics_by_layer.draw(table).axes[0].get_title(loc="left")
@@ -238,6 +239,9 @@ def test_what_models_do_is_told_by_the_whole_interval(small: Tables) -> None:
     for error, verdict in ((35.0, REPRODUCED), (80.0, SAME_SIGN)):
         cifar = table[table["variant"] == "vit+"].assign(data="CIFAR-100", test_error=error)
         assert verdicts(metrics_by_layer.compared(cifar)) == [verdict, UNCHECKED]
+    assert verdicts(metrics_by_layer.compared(table.assign(test_error=0.8))) == [
+        SAME_SIGN, DIFFERS, UNCHECKED,
+    ]  # fmt: skip
     assert (table["rank_share"] <= 1).all() and (table["rank_share"] > 0).all()
 
 

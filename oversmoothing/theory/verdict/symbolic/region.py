@@ -102,7 +102,7 @@ class Region:
     >>> layer = oversmoothing.Layer(A=[["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]], H=[["h"]])
     >>> region = layer.region(h=(-3, 1), a=(-1, 1))
     >>> [str(cell.outcome) for cell in region.slices[0].cells]
-    ['SMOOTHING', 'NON_SMOOTHING', 'SMOOTHING']
+    ['NON_SMOOTHING', 'SMOOTHING', 'SMOOTHING']
     """
 
     def __init__(self, verdict: SymbolicVerdict, ranges: Mapping[Any, Any]) -> None:
