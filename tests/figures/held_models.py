@@ -159,7 +159,8 @@ def check_norm_signs(csv: pd.DataFrame, context: Context) -> None:
     deep = frozen.set_index(["draw", "placement", "sign_of_h"])["deep"].dropna()
     assert set(deep.index) == {(k, "none", 1) for k in range(norm_signs.DRAWS)}
     for (number, *_), found in deep.items():
-        near(found, known[number, "deep", 1, 1][0], abs=1e-9)
+        # Differences are rounded with the state, which they are far smaller than by then.
+        near(found, known[number, "deep", 1, 1][0], abs=1e-9 + 1e-15 * np.exp(-found))
     flips = pd.DataFrame(record_of("repeated/results/flips_deit_tiny.json")["by_layer"])
     flips = flips[flips["flip"] == "gain"].drop(columns="flip")
     same(csv[csv["kind"] == "flip"], flips)
