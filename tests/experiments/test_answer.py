@@ -229,3 +229,18 @@ def test_the_short_answer_says_nothing_other_than_its_numbers(ratios, cosines, s
     tried = what_to_try(advice(found, placement="pre", negative_gains=0.0), found)
     assert does.short.startswith(says)
     assert tried.short.startswith(tries) if tries else not tried.short.startswith("Nothing")
+
+
+def test_a_decoder_is_told_of_no_mean_that_shows_later_tokens():
+    logs, angles = (np.repeat(np.array(x)[:, None], 6, axis=1) for x in ((0.0, -1.0), (0.2, 0.6)))
+    found = answer(logs, angles, {})
+    plain, causal = (
+        advice(found, placement="pre", negative_gains=0.0, causal=c, in_disc=0.41)
+        for c in (False, True)
+    )
+    said = "\n".join(words for words, _ in what_to_try(plain, found).details)
+    assert "Subtract a part tau of the mean" in what_to_try(plain, found).short
+    assert "untested on trained models" in said.lower() and "41 % lie there" in said
+    assert "causal" not in said and not any("mean over" in each.words for each in causal)
+    (disc,) = causal
+    assert "this model's is causal: above the diagonal it is 0" in disc.how
