@@ -20,6 +20,7 @@ from oversmoothing.experiments.intervals import mean_interval, named
 from oversmoothing.experiments.study.answers import recorded_rows, table as answered
 from oversmoothing.experiments.study.protocol import PAPER_SCALE, Cell, Protocol, protocol
 from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
+from oversmoothing.experiments.study.study_tasks import CORRUPTED
 from oversmoothing.paper_figures.figure_base import (
     DIFFERS,
     REPRODUCED,
@@ -316,7 +317,7 @@ def words(table: pd.DataFrame) -> str:
     ours = (
         "Colours: ours, of `oversmoothing study core`, heads with values of their own, paired by "
         "seed, bars 95 % intervals; as many steps at a smaller share of the images; corruptions in "
-        f"the style of CIFAR-C, means over the kinds. {of}"
+        f"the style of CIFAR-C on the first {CORRUPTED:,} test images, means over the kinds. {of}"
     )
     return (
         "Above 0 a model errs more than ViT. Black: the paper (arXiv 2401.04301, v1), CIFAR-100, "
