@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.support.files import json_number
 
 

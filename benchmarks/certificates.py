@@ -11,7 +11,7 @@ import flint
 import numpy as np
 
 from benchmarks.benchmark import Measurement, Row, measurement
-from oversmoothing.experiments.threads import interleaved_medians
+from oversmoothing.experiments.intervals import interleaved_medians
 from oversmoothing.theory.layer.attention import quotient, softmax_balls, softmax_within
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import at_precision

@@ -15,10 +15,11 @@ from tqdm import tqdm
 from benchmarks.benchmark import Row, measurement
 from benchmarks.hundred_digits import direction, draw
 from benchmarks.timing import in_fresh_process, peak_mib
-from oversmoothing.experiments.threads import interleaved_medians, one_thread
+from oversmoothing.experiments.intervals import interleaved_medians
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.iteration import Iteration, OneHead, range_bits
 from oversmoothing.simulations.engine.problem import Problem, make_problem
+from oversmoothing.simulations.state import one_thread
 
 N, D, R = 197, 768, 64
 SQUARES = (768, 1024, 2048)

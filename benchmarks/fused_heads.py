@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.benchmark import Row, measurement
-from oversmoothing.experiments.threads import interleaved_medians
+from oversmoothing.experiments.intervals import interleaved_medians
 from oversmoothing.simulations.engine.evolve_heads import evolve_heads
 from oversmoothing.simulations.engine.layers import HeadMap, mix
 from oversmoothing.simulations.engine.state_attention import FromState

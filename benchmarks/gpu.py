@@ -32,8 +32,8 @@ from benchmarks.history import Past
 from benchmarks.inspecting import vit
 from oversmoothing import FromState, evolve, evolve_heads, inspect, metrics
 from oversmoothing.experiments.inspection.budget import Plan
-from oversmoothing.experiments.threads import interleaved_medians
-from oversmoothing.simulations.provenance import provenance
+from oversmoothing.experiments.intervals import interleaved_medians
+from oversmoothing.simulations.running import provenance
 from oversmoothing.theory.support.files import to_json, write_atomically
 
 Run = Callable[[str], Tensor]

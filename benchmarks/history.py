@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.benchmark import Row
 from oversmoothing.simulations.drawing.picture import new_figure, png
-from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.running import provenance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, write_atomically
 

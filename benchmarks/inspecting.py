@@ -10,10 +10,10 @@ from benchmarks.benchmark import Row, measurement
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.inspect import inspect
+from oversmoothing.experiments.intervals import interleaved_medians
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.threads import interleaved_medians
 
 IMAGES, BATCH = 192, 32
 

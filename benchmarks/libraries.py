@@ -20,7 +20,7 @@ import oversmoothing
 from benchmarks.benchmark import Row, measurement
 from benchmarks.hundred_digits import BITS, direction
 from benchmarks.timing import in_fresh_process, peak_mib
-from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.sizes import Array
 

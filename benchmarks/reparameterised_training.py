@@ -18,9 +18,9 @@ from torch.nn.utils import parametrize
 from benchmarks.benchmark import Row, measurement
 from benchmarks.inspecting import vit
 from oversmoothing.experiments.forms.reparameterise import Reparameterised, reparameterise
+from oversmoothing.experiments.intervals import interleaved_medians
 from oversmoothing.experiments.models.pictures import photographs, real_inputs
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.threads import interleaved_medians
 from oversmoothing.theory.support.errors import InputError
 
 STEPS, PICTURES, BATCH = 200, 8, 8

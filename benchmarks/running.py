@@ -83,7 +83,7 @@ def record(rows: list[Row], device: str) -> dict[str, Any]:
     """The rows with date, device and versions: what is kept of a run."""
     import torch
 
-    from oversmoothing.simulations.provenance import provenance
+    from oversmoothing.simulations.running import provenance
 
     name = torch.cuda.get_device_name() if device == "cuda" else "cpu"
     return {

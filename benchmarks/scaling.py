@@ -12,8 +12,8 @@ from pathlib import Path
 
 from benchmarks.benchmark import Row, measurement
 from benchmarks.timing import in_fresh_process, peak_mib, timed
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.paper_figures.figures.costs import SERIES, Series, exponent, one_more_layer
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.simulations.sweep.config import make_config
 from oversmoothing.simulations.sweep.runner import run_sweep
 

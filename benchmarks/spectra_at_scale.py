@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.benchmark import Row, measurement
 from benchmarks.timing import timed
-from oversmoothing.experiments.threads import interleaved_medians
+from oversmoothing.experiments.intervals import interleaved_medians
 from oversmoothing.simulations.generators.attention import Softmax
 from oversmoothing.simulations.generators.value_projection import LowRank
 from oversmoothing.simulations.spectra.head_values import HeadValues, head_values, spectral_verdicts

@@ -18,7 +18,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.benchmark import Row, measurement
-from oversmoothing.experiments.threads import interleaved_medians
+from oversmoothing.experiments.intervals import interleaved_medians
 from oversmoothing.simulations.sweep.config import DEFAULT_MEASURES, make_config
 from oversmoothing.simulations.sweep.points import Points, outcome
 from oversmoothing.simulations.sweep.runner import CHUNK, local_cluster, processes, run_sweep

@@ -16,7 +16,7 @@ from oversmoothing.experiments.digits.training import new_model
 from oversmoothing.experiments.digits.training_config import TrainConfig, recipe
 from oversmoothing.experiments.digits.training_loop import Loop, accelerator_of
 from oversmoothing.experiments.inspection.watcher import Watcher
-from oversmoothing.experiments.threads import interleaved_medians
+from oversmoothing.experiments.intervals import interleaved_medians
 
 BATCH = {"cpu": 8, "cuda": 512}
 

@@ -9,7 +9,7 @@ import torch
 from benchmarks.benchmark import Row, measurement
 from benchmarks.inspecting import vit
 from oversmoothing.experiments.inspection.watcher import Watcher
-from oversmoothing.experiments.threads import interleaved_medians
+from oversmoothing.experiments.intervals import interleaved_medians
 
 EVERY = 50
 BATCH = {"cpu": 8, "cuda": 128}

@@ -14,7 +14,7 @@ import torch
 
 import oversmoothing
 from oversmoothing import InputError
-from oversmoothing.simulations import progress
+from oversmoothing.simulations import running
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Stack, pixels, tiny
 
@@ -204,7 +204,7 @@ def test_inspecting_a_model_on_what_it_does_not_take_says_so():
 
 def test_how_far_it_is_is_shown_where_a_command_asks_and_on_a_terminal_alone(monkeypatch, tmp_path):
     def hidden():
-        with progress.Bar(3, "layer") as shown:
+        with running.Bar(3, "layer") as shown:
             return shown._bar is None or shown._bar.disable
 
     class Terminal(StringIO):
@@ -216,11 +216,11 @@ def test_how_far_it_is_is_shown_where_a_command_asks_and_on_a_terminal_alone(mon
     assert oversmoothing.main(["remedies", "deepnorm", "--draws", "1", "--json"]) == 0
     assert oversmoothing.main(["remedies", "deepnorm", "--draws", "1", "--out", str(tmp_path)]) == 0
     assert hidden()
-    progress.show()
+    running.show()
     try:
         assert not hidden()
-        assert list(progress.steps("abc", 3, "letter")) == ["a", "b", "c"]
+        assert list(running.steps("abc", 3, "letter")) == ["a", "b", "c"]
         monkeypatch.setattr(sys, "stderr", StringIO())
         assert hidden()
     finally:
-        progress.show(False)
+        running.show(False)

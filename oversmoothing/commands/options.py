@@ -212,7 +212,7 @@ def file_in(out: Path | None, report: Path | None, name: str) -> Path | None:
 
 def show_progress() -> None:
     """Show from here on how far what takes long is, but beside --json."""
-    from oversmoothing.simulations.progress import show
+    from oversmoothing.simulations.running import show
 
     show("--json" not in _TYPED.get())
 

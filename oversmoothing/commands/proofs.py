@@ -233,7 +233,7 @@ def _thorough(
     chosen: Sequence[Claim], make: "MakeLedger", own: Path | None, examples: int, jobs: int,
     minutes: float | None, out: Path, as_json: bool,
 ) -> int:  # fmt: skip
-    from oversmoothing.simulations.provenance import provenance
+    from oversmoothing.simulations.running import provenance
     from oversmoothing.theory.proofs.report import searches_text
     from oversmoothing.theory.proofs.run import Coverage, pending, run_chunks
 

@@ -4,13 +4,15 @@ Independent are the inputs (images, texts) or the seeds, not their layers or tok
 inputs there is no interval: a resampling of two or three values repeats them, and a t interval of
 them rests on normality alone. Three seeds of a study are asked by `mean_interval(..., fewest=2)`,
 which is legal, wide, and said with its number. Ends are NaN where there is no interval. The one
-rank correlation stands here too.
+rank correlation stands here too, and the medians of times taken in turn.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,3 +140,26 @@ def in_words(
     if number < FEWEST:
         return f"no interval: {counted}, at least {FEWEST} are needed"
     return f"no interval: it is undefined for some of {counted}, or they all agree"
+
+
+def interleaved_medians(
+    runs: Sequence[Callable[[], object]],
+    repeats: int = 5,
+    synchronise: Callable[[], None] = lambda: None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[float]:
+    """Median seconds of each, in turn A B A B ..., after one warm-up of each.
+
+    synchronise is called before each clock reading (torch.cuda.synchronize on a GPU). clock:
+    `time.process_time` counts what the process computes, however busy the machine.
+    """
+    times: list[list[float]] = [[] for _ in runs]
+    for repeat in range(repeats + 1):
+        for k, run in enumerate(runs):
+            synchronise()
+            start = clock()
+            run()
+            synchronise()
+            if repeat:
+                times[k].append(clock() - start)
+    return [median(each) for each in times]

@@ -34,7 +34,7 @@ from oversmoothing.paper_figures.figure_base import (
 from oversmoothing.paper_figures.models_shown import LABEL
 from oversmoothing.simulations.drawing.picture import FigureFiles
 from oversmoothing.simulations.drawing.web_page import as_link, typeset, web_page
-from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.running import provenance
 from oversmoothing.theory.proofs.claim import Status, address, cited, tally
 from oversmoothing.theory.proofs.ledger import claims
 from oversmoothing.theory.proofs.mathml import mathml

@@ -38,7 +38,7 @@ from oversmoothing.simulations.against_theory.simulate import Configuration, sim
 from oversmoothing.simulations.drawing.picture import FigureFiles
 from oversmoothing.simulations.drawing.result import write
 from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.running import provenance
 from oversmoothing.theory.claims.golden import golden_cases
 from oversmoothing.theory.proofs.workers import in_order
 from oversmoothing.theory.support.errors import RequirementError

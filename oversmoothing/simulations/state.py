@@ -8,7 +8,7 @@ dimensions of the value that share them; float32 or float64, any device.
 theory.numbers.rounding does the same to numpy arrays: theory and the workers of a sweep start
 without torch.
 
-Also how torch is asked: on which device, and whatever its defaults were told to be.
+Also how torch is asked: on which device, on one thread, and whatever its defaults were told to be.
 """
 
 import math
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Float64, Int64
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from oversmoothing.theory.numbers.exact import plain, refuse_odd_tensor
@@ -271,3 +272,19 @@ def from_differences(y: Float[Tensor, "*batch k d"]) -> Float[Tensor, "*batch k+
     """hfc [..., n, d], centred, from y_i = x_i - x_n [..., n-1, d]."""
     mean = y.sum(-2, keepdim=True) / (y.shape[-2] + 1)
     return torch.cat((y - mean, -mean), dim=-2)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """torch and every BLAS on one thread within the context (or decorated function).
+
+    Sums are split by thread, so that another number of cores would give other last digits; and two
+    thread pools side by side slow each other down many times.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(limits=1):
+            yield
+    finally:
+        torch.set_num_threads(before)

@@ -16,7 +16,7 @@ from benchmarks.__main__ import main
 from benchmarks.benchmark import Measurement, Row
 from benchmarks.scaling import measure_one
 from benchmarks.timing import in_fresh_process
-from oversmoothing.experiments.threads import interleaved_medians
+from oversmoothing.experiments.intervals import interleaved_medians
 from oversmoothing.paper_figures.figure_base import processor_seconds
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,7 +18,7 @@ from oversmoothing import InputError, Watcher, describe
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.inspection import watcher as room
 from oversmoothing.experiments.inspection.heads_and_why import ValueModes
-from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.simulations.state_metrics import metrics
 from tests.support.tiny_models import tiny_model
 from tests.support.tiny_transformers import Stack, hooks, pixels, tiny, tokens

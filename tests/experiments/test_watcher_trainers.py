@@ -14,7 +14,7 @@ from transformers import ViTConfig, ViTForImageClassification
 
 import oversmoothing
 from oversmoothing.experiments.digits.data import digits
-from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.state import one_thread
 
 MISSING = "the extra `training` is not installed: pip install 'oversmoothing[training]'"
 LAYERS = 3

@@ -39,12 +39,12 @@ from oversmoothing.experiments.digits.training_state import (
 from oversmoothing.experiments.digits.vit import HeadedAttention, StudyNet
 from oversmoothing.experiments.forms.regions import MeasuredInterval
 from oversmoothing.experiments.models.model import start_spread
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.spectra.head_values import (
     LayerDominance,
     layer_dominance,
     mean_attention,
 )
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.support.errors import InputError, RequirementError, required
 from oversmoothing.theory.support.sizes import Array
 

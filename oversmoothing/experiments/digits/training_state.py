@@ -32,7 +32,7 @@ from safetensors.torch import load, save, save as save_safetensors
 from torch import Tensor
 
 from oversmoothing.experiments.models.checkpoints import weights_of
-from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.running import provenance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import (
     output_folder,

@@ -52,7 +52,7 @@ from oversmoothing.experiments.enclosures.zonotope import (
     Zonotope,
     squares,
 )
-from oversmoothing.simulations.progress import steps
+from oversmoothing.simulations.running import steps
 from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import InputError, RequirementError

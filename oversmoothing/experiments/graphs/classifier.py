@@ -18,9 +18,9 @@ from torch.nn import functional
 from oversmoothing.experiments.forms.regions import value_projection
 from oversmoothing.experiments.graphs.phase import homophilous_graph, labels_of, walk
 from oversmoothing.experiments.intervals import FEWEST, mean_interval
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Sentence, measured
 from oversmoothing.simulations.drawing.wording import signed
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 Setting = Literal["smoothing", "sharpening"]

@@ -26,7 +26,7 @@ from oversmoothing.simulations.drawing.picture import PALETTE, VERDICT_COLOUR, n
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import row_softmax
-from oversmoothing.simulations.progress import steps
+from oversmoothing.simulations.running import steps
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.support.errors import InputError, whole_number
 from oversmoothing.theory.verdict.formulas import Outcome

@@ -28,7 +28,7 @@ from oversmoothing.experiments.inspection.extract import (
 from oversmoothing.experiments.inspection.heads_and_why import LARGEST
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.model import Model, evaluating
-from oversmoothing.experiments.threads import one_thread
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.support.errors import InputError
 
 BUDGET = 4.0

@@ -34,7 +34,7 @@ from oversmoothing.experiments.models.model import (
 )
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.tape import leaves, running
-from oversmoothing.simulations.progress import Bar
+from oversmoothing.simulations.running import Bar
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 BATCH = 16

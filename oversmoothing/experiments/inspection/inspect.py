@@ -39,9 +39,8 @@ from oversmoothing.experiments.models.model import Layer, Model, evaluating, wit
 from oversmoothing.experiments.models.pass_graph import Graph, watch
 from oversmoothing.experiments.models.reader import read
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
-from oversmoothing.simulations.state import undisturbed
+from oversmoothing.simulations.state import one_thread, undisturbed
 from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array

@@ -57,7 +57,7 @@ from oversmoothing.simulations.drawing.result import (
     saved,
 )
 from oversmoothing.simulations.drawing.wording import plain_table
-from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.running import provenance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

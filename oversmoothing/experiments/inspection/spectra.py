@@ -28,15 +28,15 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     value_projection,
 )
 from oversmoothing.experiments.models.model import Model, Trace
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
-from oversmoothing.simulations.progress import steps
+from oversmoothing.simulations.running import steps
 from oversmoothing.simulations.spectra.head_values import (
     CLASSES,
     known_values,
     layer_dominance,
     mean_attention,
 )
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.spectra.layer_discs import (

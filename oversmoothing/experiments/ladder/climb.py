@@ -70,8 +70,7 @@ from oversmoothing.experiments.models.pictures import (
     real_inputs,
 )
 from oversmoothing.experiments.models.sources import named_texts
-from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.state import undisturbed
+from oversmoothing.simulations.state import one_thread, undisturbed
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 

@@ -35,8 +35,7 @@ from oversmoothing.experiments.models.model import (
 )
 from oversmoothing.experiments.models.pass_graph import Graph, watch
 from oversmoothing.experiments.models.reader import read, told
-from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.state import undisturbed
+from oversmoothing.simulations.state import one_thread, undisturbed
 from oversmoothing.theory.support.errors import InputError
 
 # Inputs of the watched pass, and their tokens where those can be chosen: enough to tell norms.

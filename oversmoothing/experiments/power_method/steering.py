@@ -37,7 +37,7 @@ from oversmoothing.experiments.intervals import FEWEST, in_words, mean_interval
 from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.experiments.study.atlas import factors
 from oversmoothing.simulations.drawing.result import Sentence, measured
-from oversmoothing.simulations.progress import steps
+from oversmoothing.simulations.running import steps
 from oversmoothing.theory.support.errors import InputError
 
 Matrix = NDArray[np.float64]

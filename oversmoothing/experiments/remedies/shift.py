@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.intervals import share_interval
+from oversmoothing.experiments.intervals import interleaved_medians, share_interval
 from oversmoothing.experiments.remedies import on_branch, on_stream
 from oversmoothing.experiments.remedies.on_branch import FormOfH
 from oversmoothing.experiments.remedies.on_stream import HyperConnections
@@ -31,10 +31,10 @@ from oversmoothing.experiments.remedies.remedy import (
     mean_token,
     norm_of,
 )
-from oversmoothing.experiments.threads import interleaved_medians, one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured as on_inputs
 from oversmoothing.simulations.generators.attention import Softmax
-from oversmoothing.simulations.progress import steps
+from oversmoothing.simulations.running import steps
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 REMEDIES: dict[str, Callable[..., Remedy]] = {

@@ -34,10 +34,10 @@ from oversmoothing.experiments.ladder.scores import Score, calibrated, score
 from oversmoothing.experiments.models.model import Layer, Model, Norm, Trace, evaluating
 from oversmoothing.experiments.repeated.blocks import BlockMap, runs
 from oversmoothing.experiments.repeated.predictors import halves
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured, proved
-from oversmoothing.simulations.progress import steps
+from oversmoothing.simulations.running import steps
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 

@@ -54,11 +54,11 @@ from oversmoothing.experiments.repeated.predictors import (
     score_loops,
     token_predictions,
 )
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.drawing.wording import signed
-from oversmoothing.simulations.progress import Bar
+from oversmoothing.simulations.running import Bar
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.support.errors import InputError, whole_number
 from oversmoothing.theory.support.files import json_row
 from oversmoothing.theory.support.sizes import Array

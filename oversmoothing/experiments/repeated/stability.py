@@ -29,11 +29,11 @@ from oversmoothing.experiments.repeated.growth import (
     growth,
     loop_laws,
 )
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, band, new_figure, style
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
 from oversmoothing.simulations.drawing.wording import signed
-from oversmoothing.simulations.progress import steps
+from oversmoothing.simulations.running import steps
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.at_consensus import LoopLaw
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, json_row

@@ -31,9 +31,8 @@ from oversmoothing.experiments.inspection.heads_and_why import asymmetry, matric
 from oversmoothing.experiments.models.model import Layer, Model, Trace, start_spread
 from oversmoothing.experiments.study import RECORDED
 from oversmoothing.experiments.study.lever import folded, with_gain
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
-from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.running import provenance
 from oversmoothing.simulations.spectra.head_values import (
     HeadValues,
     asymmetry_at_random,
@@ -41,6 +40,7 @@ from oversmoothing.simulations.spectra.head_values import (
     head_values,
     mean_attention,
 )
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.layer.attention import complement_basis
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.support.errors import InputError

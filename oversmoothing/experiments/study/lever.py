@@ -38,9 +38,9 @@ from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.layers import Light
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
 from oversmoothing.experiments.models.tape import running
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
-from oversmoothing.simulations.progress import steps
+from oversmoothing.simulations.running import steps
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array

@@ -34,7 +34,6 @@ from oversmoothing.experiments.study.atlas import (
     value_spectra_table,
     whole_values,
 )
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.spectra.head_values import (
     CLASSES as LAYER_CLASSES,
@@ -46,7 +45,7 @@ from oversmoothing.simulations.spectra.head_values import (
     spectral_verdicts,
     values_error,
 )
-from oversmoothing.simulations.state import undisturbed
+from oversmoothing.simulations.state import one_thread, undisturbed
 from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads
 from oversmoothing.theory.spectra.heads_radius import dense_radius, quotient_radius
 from oversmoothing.theory.spectra.layer_discs import multipliers

@@ -37,8 +37,8 @@ from oversmoothing.experiments.study.lever import DOSES, PARTS, TEN, effects, in
 from oversmoothing.experiments.study.protocol import Cell, Protocol, protocol
 from oversmoothing.experiments.study.stacked import CLIP, WARM, Learnt, kept, marks
 from oversmoothing.experiments.study.study_tasks import RECIPES, ImageTask, Task, loss_of, task
-from oversmoothing.experiments.threads import one_thread
-from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.running import provenance
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.simulations.sweep.store import locked
 from oversmoothing.theory.proofs.workers import as_done, workers as workers_of

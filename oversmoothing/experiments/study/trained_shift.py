@@ -19,9 +19,9 @@ from torch.nn.functional import cross_entropy
 from oversmoothing.experiments.intervals import mean_interval
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.study.lever import CONTROLS, Change, run, said_in_batches
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
-from oversmoothing.simulations.progress import steps
+from oversmoothing.simulations.running import steps
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 

@@ -20,14 +20,15 @@ from matplotlib.figure import Figure
 
 from oversmoothing.experiments.enclosures.enclosing import enclosed
 from oversmoothing.experiments.enclosures.network import network_of
+from oversmoothing.experiments.intervals import interleaved_medians
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.threads import interleaved_medians, one_thread
 from oversmoothing.paper_figures.figure_base import Context, label_panels
 from oversmoothing.paper_figures.models_shown import untrained_vit
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import Softmax
-from oversmoothing.simulations.progress import steps
+from oversmoothing.simulations.running import steps
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.certificate import make_certificate
 from oversmoothing.theory.checker.check import check_certificate

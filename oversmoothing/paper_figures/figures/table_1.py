@@ -26,7 +26,6 @@ from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.experiments.study import RECORDED as RECORDED_RUNS
 from oversmoothing.experiments.study.atlas import recorded_deit
 from oversmoothing.experiments.study.readings import PUBLISHED, readings_of
-from oversmoothing.experiments.threads import one_thread
 from oversmoothing.paper_figures.figure_base import (
     Comparison,
     Context,
@@ -51,6 +50,7 @@ from oversmoothing.simulations.spectra.head_values import (
     LayerDominance,
     asymmetry_at_random,
 )
+from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.support.errors import RequirementError
 
 TITLE = "Table 1: which eigenvalue dominates, in every reading"

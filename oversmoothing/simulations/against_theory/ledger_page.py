@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from oversmoothing.simulations.drawing.web_page import typeset, web_page
-from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.running import provenance
 from oversmoothing.theory.proofs.claim import cited
 from oversmoothing.theory.proofs.ledger import Entry
 from oversmoothing.theory.proofs.mathml import mathml

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from oversmoothing.simulations.drawing.wording import as_html, few, plain_table
-from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.running import provenance
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import json_number, output_folder, to_json, write_together
 

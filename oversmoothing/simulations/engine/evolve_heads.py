@@ -62,7 +62,7 @@ from oversmoothing.simulations.engine.problem import (
 )
 from oversmoothing.simulations.engine.state_attention import FromState
 from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.progress import Bar
+from oversmoothing.simulations.running import Bar
 from oversmoothing.simulations.state import (
     UNUSED,
     Scaled,

@@ -30,7 +30,7 @@ from oversmoothing.simulations.engine.iteration import (
 from oversmoothing.simulations.engine.layers import LinearLayer, Made, Rule, Stack, as_rule, branch
 from oversmoothing.simulations.engine.problem import check_depths
 from oversmoothing.simulations.engine.trajectory import Trajectory
-from oversmoothing.simulations.progress import Bar
+from oversmoothing.simulations.running import Bar
 from oversmoothing.simulations.state import (
     Scaled,
     choose_device,

@@ -30,7 +30,7 @@ from torch import Tensor
 
 from oversmoothing.simulations.engine.errors import States, start_of
 from oversmoothing.simulations.engine.problem import Asked, norm_bound
-from oversmoothing.simulations.progress import Bar
+from oversmoothing.simulations.running import Bar
 from oversmoothing.simulations.state import (
     UNUSED,
     Scaled,

@@ -17,7 +17,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from oversmoothing.simulations.progress import Bar
+from oversmoothing.simulations.running import Bar
 from oversmoothing.simulations.sweep.config import Config
 from oversmoothing.simulations.sweep.points import Point, Points
 from oversmoothing.simulations.sweep.store import Store, locked

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy
 
-from oversmoothing.simulations.provenance import provenance
+from oversmoothing.simulations.running import provenance
 from oversmoothing.simulations.sweep.config import PARAMETERS, Config
 from oversmoothing.simulations.sweep.points import Point, columns
 from oversmoothing.theory.support.errors import InputError, RequirementError
