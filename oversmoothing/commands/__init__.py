@@ -71,7 +71,7 @@ ROWS = (
         "check claims of the project, or claims of your own",
         "prove T2b", _REPORT | {"--claim": ""}),
     Row("simulate", "runs:simulate", SIMULATION, "",
-        "run one layer, many heads or several streams to any depth",
+        "run one layer, many heads or several streams to great depth",
         "simulate --attention softmax --depth 1e6 --out runs"),
     Row("sweep", "runs:sweep", SIMULATION, "FILE",
         "run a grid of cases, resumable",

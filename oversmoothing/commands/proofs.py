@@ -160,13 +160,13 @@ def _run(
     if waits:
         print(
             f"theorems for Coq to check: {len(formal) - before}; this first time it takes a minute "
-            "or more",
+            "or more (--kind leaves them out). The whole answer follows; its first parts are:",
             file=sys.stderr,
         )
 
     def seen(finding: Finding) -> None:
         if waits and finding.evidence.kind is not Kind.FORMAL:
-            tqdm.write("\n".join(of_finding(finding)), file=sys.stderr)
+            tqdm.write(of_finding(finding, 1_000)[0], file=sys.stderr)
 
     entries = []
     # What evidence of a user's file raises is said with its line.

@@ -52,7 +52,7 @@ def simulate(
     out: opt.Out = opt.RESULTS,
     **options: Any,
 ) -> None:  # fmt: skip
-    """Run one random layer to any depth and compare it with the closed form.
+    """Run one random layer to great depth and compare it with the closed form.
 
     Writes simulate.json, tables and a page; with --plot the picture beside them.
     """
@@ -235,7 +235,8 @@ simulate.__signature__ = _own.replace(  # type: ignore[attr-defined]
 
 def sweep(
     config: Annotated[str | None, Argument(metavar="FILE.toml",
-        help="tables `fixed` and `axes` of values, and `measures`")] = None,
+        help="tables `fixed` and `axes` of values, and `measures`; a name that is none of theirs "
+        "is answered with the list of all")] = None,
     example: Annotated[str | None, opt.one_of("example", examples(),
         "sweep that comes with the package instead")] = None,
     out: opt.Out = opt.RESULTS,

@@ -13,6 +13,7 @@ import oversmoothing
 from oversmoothing import InputError
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.symbolic.symbolic_layer import said
+from oversmoothing.theory.verdict.symbolic.symbolic_verdict import when
 from tests.oracle.truth import truth
 from tests.support.conditions import extremes, holds
 
@@ -200,8 +201,11 @@ def test_one_eigenvalue_smooths_above_zero_and_below_the_threshold() -> None:
     assert r"h > 0 \vee h < - \frac{2}{a + 1}" in found.latex()
     assert "\n  ties iff h = 0 or h = -2/(a + 1)\n" in str(found)
     assert "\n  does not smooth iff -2/(a + 1) < h < 0\n" in str(found)
-    edges = "at a = -1 and a = 1 A has entries 0 and needs its own answer"
+    edges = "at a = -1 and a = 1 more entries of A are 0: ask for these apart"
     assert f"\n  for -1 < a < 1; {edges}\n  assumed: -1 <= a <= 1" in str(found)
+    # What all cases share stands once, in front.
+    cases = sp.Or(sp.And(a < 1, h > 0), sp.And(a < 1, h < -2))
+    assert when(Outcome.SMOOTHING, cases) == "smooths iff a < 1 and (h > 0 or h < -2)"
     # What is no short condition is not said twice.
     both = str(oversmoothing.symbolic(*CASES["diagonal"][:2]).verdict())
     assert "not (" not in both and "ties iff neither of the others holds" in both

@@ -36,6 +36,18 @@ def periodic(*values):
 HALF = CosineLimit("constant", (0.5,))
 
 
+@pytest.mark.parametrize(("H", "does"), [("0 1; 0 0", "tends to 0"), ("0", "tends to a constant")])
+def test_at_a_tie_what_slower_terms_do_stands_in_the_first_lines(H, does):
+    """T6b; generic first, then for one X_0."""
+    A = matrix("1/2 1/2; 1/2 1/2")
+    H = matrix(H)
+    lines = str(verdict(A=A, H=H)).splitlines()
+    assert "slower terms decide" in lines[1] and lines[2] == f"  by these HFC/LFC {does}"
+    X0 = [["1", "2"][: len(H)], ["3", "5"][: len(H)]]
+    assert f"  for this X_0: TIE: HFC/LFC {does}" in str(verdict(A=A, H=H, X0=X0)).splitlines()
+    assert "slower terms" not in str(verdict(A=A, H=matrix("1")))
+
+
 @pytest.mark.parametrize(
     ("z", "text"),
     [

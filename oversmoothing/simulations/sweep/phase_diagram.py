@@ -152,7 +152,8 @@ def _legend(figure: Figure, table: pd.DataFrame) -> None:
     share = table["share"]
     handles: list[Any] = []
     if share.min() < 0.5 < share.max():
-        handles.append(Line2D([], [], color="black", linewidth=0.9, label="half of them smooth"))
+        draws = f"half of the draws smooth ({table['points'].mean():.4g} in a cell)"
+        handles.append(Line2D([], [], color="black", linewidth=0.9, label=draws))
     if share.isna().any():
         handles.append(Patch(**_NOTHING, label="no decided draw"))
     if handles:
@@ -232,15 +233,17 @@ def caption(table: pd.DataFrame) -> str:
         f"Share of SMOOTHING verdicts over {names[0]} and {names[1]}"
         + (f", a column for each {names[2]}" if names[2] else "")
         + f": {points:,} points in {len(table):,} cells of {per_cell:.4g} on average. Black: where "
-        "half of them smooth (shares averaged over neighbouring cells). Hatched: no decided point. "
-        "Cells are drawn in equal size. "
+        "half of the draws smooth (shares averaged over neighbouring cells). Hatched: no decided "
+        "point. Cells are drawn in equal size. "
         f"{counted or 'No verdict'}" + (f"; {errors:,} points failed." if errors else ".")
     )
     if not table["slope"].notna().any():
         return text
     text += (
         " Below: median change of the natural log of HFC/LFC (Frobenius) per layer, measured over "
-        "the last half of the layers."
+        "the last half of the layers; white where it levels off, as most of what is NON_SMOOTHING "
+        "does. In the table 'predicted' is log(rho_Q/rho_C), the rate at which differences gain on "
+        "consensus: HFC/LFC follows it down, and up only until it levels off."
     )
     runs, agree, slow = (int(table[name].sum()) for name in ("runs", "agree", "slow"))
     if runs:

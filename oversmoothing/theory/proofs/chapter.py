@@ -315,10 +315,11 @@ class Reader:
                 if not self.taken & numbers.keys():
                     raise item.error("no step takes the numbers of this case")
             listed = "; ".join(h.words for h in self.hypotheses)
-            met = [f"The hypotheses hold: {listed}.", "They hold in the next case too."]
+            met = [f"The hypotheses hold: {listed}."]
+            met += [f"Layer {k} meets them too." for k in range(2, len(cases) + 1)]
             first = tuple(
-                Step(met[k > 0], partial(meets, self.hypotheses, case))
-                for k, case in enumerate(cases)
+                Step(words, partial(meets, self.hypotheses, case))
+                for words, case in zip(met, cases, strict=True)
             )
             yield Counterexample(proof.title, tuple(cases), (*first, *steps), status)
 

@@ -169,6 +169,8 @@ class Verdict:
             )
         more = [f"after {L:,} layer{'s' * (L != 1)}: {x}" for L, x in self.hfc_lfc.items()]
         start = "" if self.verdict_x0 is None else f"for this X_0: {self.verdict_x0}"
+        if Outcome.TIE is (self.verdict_x0 or self.verdict) and self.tends_to:
+            start += f"{': ' if start else 'by these '}HFC/LFC {_TENDS[self.tends_to]}"
         return in_lines(self.verdict, self.status, [start, numbers], self.reason, more)
 
     def __repr__(self) -> str:
@@ -225,11 +227,13 @@ _ANSWERS = {
     "their mean",
     Outcome.NON_SMOOTHING: "no, from almost every X_0 the differences between tokens do not vanish "
     "beside their mean",
-    Outcome.TIE: "equal tokens and differences grow by the same factor; slower terms may decide",
+    Outcome.TIE: "equal tokens and differences grow by the same factor, so slower terms decide",
     Outcome.TRIVIAL: "there is nothing to smooth, for the tokens do not differ",
     Outcome.UNDEFINED: "there is no answer, for all tokens are 0",
     Outcome.UNDECIDED: "it is not known",
 }
+_TENDS = {"zero": "tends to 0", "infinity": "grows without bound", "oscillates": "oscillates",
+          "constant": "tends to a constant"}  # fmt: skip
 _KNOWN = {
     "exact": " [proved: exact arithmetic]",
     "certified": " [proved: certified by intervals]",
@@ -399,13 +403,11 @@ def limit_words(behaviour: Limits, for_x0: bool) -> str:
         if behaviour.limit is not None:
             value = f"{behaviour.limit:.6g}"
         return f" For {start} HFC/LFC tends to {value}{rank}."
-    words = {"zero": "tends to 0", "infinity": "grows without bound", "oscillates": "oscillates"}
-    said = words[behaviour.tends_to]
+    said = _TENDS[behaviour.tends_to]
     if behaviour.reached:
         value = "0" if behaviour.tends_to == "zero" else "infinite"
-        said = f"is {value} " + (
-            "at every depth" if behaviour.reached == "every" else "from some depth on"
-        )
+        when = "at every depth" if behaviour.reached == "every" else "from some depth on"
+        said = f"is {value} {when}"
     return f" For {start} HFC/LFC {said}{rank}."
 
 

@@ -428,7 +428,6 @@ def said_where(where: Any) -> str:
     edges = "elsewhere `subs` in Python answers"
     if not any(isinstance(x, sp.Ne) for x in parts):
         one = len(where.free_symbols) == 1 and all(x.lhs.is_Symbol for x in parts)
-        edges = (
-            f"at {ends if one else 'the edges of this'} A has entries 0 and needs its own answer"
-        )
+        ends = ends if one else "the edges of this"
+        edges = f"at {ends} more entries of A are 0: ask for these apart"
     return f"{said(solved)}; {edges}"

@@ -400,6 +400,8 @@ class Region:
                 )
             if link is not None:
                 self._links(panel, each, link)
+            # A black frame would look like boundaries.
+            panel.spines[:].set_color("0.7")
             panel.set_xlabel(str(self.axes[0]))
             panel.set_title(", ".join(f"{s} = {v}" for s, v in each.fixed.items()))
         if len(self.axes) > 1:
@@ -410,10 +412,12 @@ class Region:
         if any(curve.cell is None for each in self.slices for curve in each.curves):
             tie = Outcome.UNDECIDED not in seen and "X0" not in self._verdict.matrices
             keys.append(Line2D([], [], color="k", lw=1.2, label="boundary" + ": ties" * tie))
+        if any((each.where < 0).any() for each in self.slices):
+            keys.append(Patch(facecolor="white", edgecolor="0.7", label="no attention"))
         title = f"For which {' and '.join(map(str, self.ranges))} does the layer smooth?"
         figure.text(0.5, 1 - 0.08 / height, title, ha="center", va="top", fontsize=11)
         place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 1 - 0.26 / height)}
-        figure.legend(handles=keys, ncols=len(keys), frameon=False, **place)
+        figure.legend(handles=keys, ncols=len(keys), frameon=False, fontsize=8, **place)
         figure.tight_layout(rect=(0, below / height, 1, 1 - 0.6 / height))
         return figure
 

@@ -424,4 +424,9 @@ def when(outcome: Outcome, condition: Any) -> str:
         return f"{word}: {said(condition)}"
     if outcome is Outcome.TIE and condition.has(sp.Not):
         return f"{word} iff neither of the others holds"
+    # What all cases share stands once, in front of them.
+    cases = [set(sp.And.make_args(case)) for case in sp.Or.make_args(condition)]
+    shared = set.intersection(*cases)
+    if shared and len(cases) > 1 and all(case > shared for case in cases):
+        condition = sp.And(*shared, sp.Or(*(sp.And(*case - shared) for case in cases)))
     return f"{word} iff {said(condition)}"
