@@ -279,7 +279,8 @@ def test_a_head_that_measures_more_is_named_though_its_interval_holds_0() -> Non
     said = of_heads(table_of_heads(), FEWEST)
     assert "Most of all: layer 1 head 1 (-0.070); layer 1 head 0 " in said
     assert "(-0.095) measures more, but its interval holds 0" in said
-    assert said.endswith("Most against it: layer 1 head 2 (+0.100).")
+    assert "1 sharpen, with intervals above 0. Most against it: layer 1 head 2 (+0.100)." in said
+    assert f" 1 are undecided on these {FEWEST} inputs: more may name other heads" in said
     few = of_heads(table_of_heads(), 2)
     assert "2 inputs looked at closely" in few and "layer" not in few
     none = of_heads(table_of_heads(log_change_high=[0.003, 0.1, 0.2]), FEWEST)
@@ -291,7 +292,9 @@ def test_a_spectrum_that_contradicts_the_measurement_is_said_not_to_explain_it()
     assert "Layer 1 head 1: its spectrum does not explain it (margin -0.16)" in against
     assert "entropy of its rows is 0.66" in against and "25 % of its attention is on CLS" in against
     with_it = why_heads(table_of_heads(share=[np.nan, 1.0, 0.0], margin=[np.nan, 0.2, 0.0]))
-    assert "its spectrum explains it (margin +0.20)" in with_it and "entropy" not in with_it
+    assert "its spectrum agrees (margin +0.20)" in with_it and "entropy" not in with_it
+    assert "Margins above 0 have 1 of the 1 heads that smooth, and 0 of the 1 that" in with_it
+    assert "Margins above 0" not in against
     tied = why_heads(table_of_heads(margin=[np.nan, 0.0, np.nan]))
     assert "does not explain it (margin 0, a tie)" in tied and "is on token 0" in tied
 

@@ -57,6 +57,26 @@ def test_heads_of_low_rank_have_exact_zeros() -> None:
     np.testing.assert_allclose(value_projection(weights), expected.T, atol=1e-13)
 
 
+def test_eigenvalues_that_are_0_for_want_of_rank_are_0_and_not_what_rounding_makes_of_them() -> (
+    None
+):
+    """Four heads share two W_V (grouped queries): the rank of H is 4 of 12."""
+    d, r, groups = 12, 2, 2
+    W_V = draw(groups, d, r).repeat_interleave(2, dim=0)
+    W_O = draw(2 * groups, r, d)
+    no = torch.zeros(2 * groups, d, r, dtype=torch.float64)
+    modes = ValueModes.of(Heads(no, no, W_V, W_O))
+    V = torch.cat(list(W_V[::2]), dim=1)
+    out = torch.cat([W_O[0] + W_O[1], W_O[2] + W_O[3]])
+    core = torch.linalg.eigvals(out @ V).numpy()
+    assert modes.why["h_zero"] == (d - groups * r) / d and (modes.h == 0).sum() == d - groups * r
+    inside = sum(abs(h + 0.5) <= 0.5 for h in core)
+    assert modes.why["h_universal_disc"] == pytest.approx(inside / d)
+    np.testing.assert_allclose(
+        np.sort_complex(modes.h[modes.h != 0]), np.sort_complex(core), rtol=1e-9
+    )
+
+
 def test_symmetric_is_0_skew_is_infinite_and_both_are_normal() -> None:
     M = draw(6, 6)
     symmetric, skew = (ValueModes.of(heads_of(M + s * M.T)).why for s in (1, -1))

@@ -267,7 +267,9 @@ class Advice:
         """What is known, each in words with how: proved, measured or untested."""
         reasons: list[tuple[str, Known]] = []
         if self.claims:
-            reasons.append((f"proved: {', '.join(self.claims)}, for {self.proved_for}", "proved"))
+            reasons.append(
+                (f"proved only for {self.proved_for} ({', '.join(self.claims)})", "proved")
+            )
         if self.measured:
             reasons.append((f"measured {self.measured}", "measured"))
         elif reasons:

@@ -90,11 +90,20 @@ class ValueModes:
         h, V = np.empty(0, dtype=np.complex128), None
         if values:
             h, V = eigenpairs(H, where, vectors=vectors)
+            # Rounding makes small numbers of them.
+            h[np.argsort(np.abs(h))[: _exact_zeros(heads, len(H))]] = 0.0
         zeros, largest = max(0, len(H) - own.shape[1]), {}
         if V is not None:
             best = {"modulus": int(np.argmax(np.abs(h))), "residual": int(np.argmax(np.abs(1 + h)))}
             largest = {name: (complex(h[k]), V[:, k].copy()) for name, k in best.items()}
         return cls(h, own, zeros, _why(H, h, V, own, zeros), largest)
+
+
+def _exact_zeros(heads: Heads, side: int) -> int:
+    """How many eigenvalues of H are 0 for want of rank: heads that share keys and values (grouped
+    queries) have one W_V, and H has the rank of all different ones at most."""
+    pairs = (W.detach().double().numpy() for W in (heads.W_V, heads.W_O))
+    return max(0, side - min(len({own.tobytes() for own in W}) for W in pairs) * heads.width)
 
 
 def asymmetry(H: Array) -> float:
@@ -227,12 +236,17 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
         said = "No head is seen to smooth when it is left out"
         return f"{said}; {open_} measures most, but its interval holds 0." if open_ else f"{said}."
     also = f"; {open_} measures {as_much}, but its interval holds 0" if open_ else ""
-    against = heads[heads["log_change_low"] > 0].nlargest(1, "log_change")
-    parting = "" if against.empty else f" Most against it: {_heads_named(against)}."
+    against = heads[heads["log_change_low"] > 0]
+    most_against = _heads_named(against.nlargest(1, "log_change"))
+    parting = "" if against.empty else f" Most against it: {most_against}."
+    undecided = len(heads) - len(smoothing) - len(against)
     return (
         f"{len(smoothing)} of {len(heads)} heads smooth: ln HFC/LFC is lower with the head than "
         "without it, and the 95 % interval of the difference lies below 0. Most of all: "
-        f"{_heads_named(worst)}{also}; layers count from 1, heads from 0.{parting}"
+        f"{_heads_named(worst)}{also}; layers count from 1, heads from 0. {len(against)} sharpen, "
+        f"with intervals above 0.{parting} {undecided} are undecided on these {inputs} inputs: "
+        "more may name other heads, and by chance alone one interval in 20 misses 0. Each head is "
+        "left out alone, so these effects do not add up to that of attention."
     )
 
 
@@ -245,8 +259,9 @@ def _heads_named(heads: pd.DataFrame) -> str:
 
 
 def why_heads(heads: pd.DataFrame, cls: bool = False) -> str:
-    """Whether the spectra, where they were taken, explain the heads that are named, and what else
-    is known of the first of those that they do not explain."""
+    """Whether the spectra, where they were taken, agree with what the named heads do, how often
+    they do with heads that do the opposite, and what else is known of the first that they do not
+    explain."""
     worst = heads if heads.empty else worst_heads(heads).dropna(subset="share")
     if worst.empty:
         return ""
@@ -259,7 +274,7 @@ def why_heads(heads: pd.DataFrame, cls: bool = False) -> str:
             margin = f"{row['margin']:+.1g}" if row["margin"] else "0, a tie"
         words = (
             f"layer {row['layer']} head {row['head']}: its spectrum "
-            f"{'explains' if explains else 'does not explain'} it (margin {margin})"
+            f"{'agrees' if explains else 'does not explain it'} (margin {margin})"
         )
         if not (explains or known):
             to = "CLS" if cls and row["sink_token"] == 0 else f"token {row['sink_token']}"
@@ -270,10 +285,18 @@ def why_heads(heads: pd.DataFrame, cls: bool = False) -> str:
             )
             words += known
         said.append(words)
+    # What all heads have in common, those that sharpen too, explains none.
+    taken = heads.dropna(subset="share")
+    above = taken["margin"] > 0
+    smooth, sharpen = taken["log_change_high"] < 0, taken["log_change_low"] > 0
+    others = (
+        f" Margins above 0 have {(above & smooth).sum()} of the {smooth.sum()} heads that smooth, "
+        f"and {(above & sharpen).sum()} of the {sharpen.sum()} that sharpen."
+    )
     return (
         f"Why? {'. '.join(each[0].upper() + each[1:] for each in said)}. Margin: rho_C - rho_Q of "
         "the head's own A and H, repeated without end (growth of equal tokens less that of "
-        "differences); above 0 it smooths by its spectrum alone."
+        f"differences); above 0 it smooths by its spectrum alone.{others * bool(sharpen.any())}"
     )
 
 

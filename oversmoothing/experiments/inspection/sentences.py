@@ -68,7 +68,7 @@ def does_it(outcome: Answer, inputs: str) -> Reply:
     if outcome.grade is None:
         why = "HFC/LFC or a cosine is undefined for some input: tokens are 0, or their mean is."
         return Reply(question, "This is not known.", ((why, "measured"),))
-    short, named = GRADES[outcome.grade]
+    short, _ = GRADES[outcome.grade]
     (first, last), (start, end) = outcome.ratios, outcome.cosines
     if Grade.COLLAPSED < outcome.grade < 0 and end <= start:
         short = "Yes, by HFC/LFC alone: it falls, while the angles between tokens do not close."
@@ -79,8 +79,11 @@ def does_it(outcome: Answer, inputs: str) -> Reply:
     elif outcome.certainty == "cannot tell":
         short = f"These {inputs} do not show whether it smooths or sharpens."
     elif not outcome.sure and outcome.least is not None and outcome.most is not None:
-        others = [GRADES[grade][1] for grade in Grade if outcome.least <= grade <= outcome.most]
-        others.remove(named)
+        # Beside a change of one direction that is told "no notable change" would read as none.
+        names = {grade: name for grade, (_, name) in GRADES.items()}
+        names[Grade.NONE] = f"a change by less than the factor {math.exp(MILD):.3g}"
+        others = [names[k] for k in Grade if outcome.least <= k <= outcome.most]
+        others.remove(names[outcome.grade])
         short += f" The 95 % intervals over {inputs} also allow {' or '.join(others)}."
     ends = in_words(outcome.low, outcome.high, outcome.inputs, factor_text)
     moved = (
