@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, rankdata, t as student
+from scipy.special import ndtr, stdtrit
 
 from oversmoothing.theory.support.sizes import Array
 
@@ -83,7 +83,7 @@ def mean_intervals(
 @cache
 def _quantile(share: float, degrees: int) -> float:
     """Of Student's t."""
-    return float(student.ppf(share, degrees))
+    return float(stdtrit(degrees, share))
 
 
 def resampled_interval(
@@ -111,8 +111,8 @@ def percentiles(values: Array, inputs: int) -> tuple[float, float]:
         return NAN, NAN
     if np.ptp(known) <= 1e-12 * np.abs(known).max():
         return NAN, NAN
-    reach = student.ppf(0.975, inputs - 1) * (inputs / (inputs - 1)) ** 0.5
-    low, high = np.quantile(known, [norm.cdf(-reach), norm.cdf(reach)])
+    reach = stdtrit(inputs - 1, 0.975) * (inputs / (inputs - 1)) ** 0.5
+    low, high = np.quantile(known, [ndtr(-reach), ndtr(reach)])
     return float(low), float(high)
 
 
@@ -125,6 +125,9 @@ def resampled_share(share: float, values: Array, inputs: int) -> tuple[float, fl
 
 def rank_correlation(y: Array, p: Array) -> float:
     """Spearman's over all entries of two arrays, ties at mean ranks; NaN where one is constant."""
+    # All of scipy.stats takes half a second to load.
+    from scipy.stats import rankdata
+
     ranks = [rankdata(y), rankdata(p)]
     # scipy's own function takes most of the time of a bootstrap.
     return float(np.corrcoef(ranks)[0, 1]) if all(np.ptp(each) for each in ranks) else NAN
