@@ -28,7 +28,7 @@ def figures(
     device: opt.Device = "auto",
 ) -> None:  # fmt: skip
     """Draw the figures and tables, each with its data; say what a paper reports beside ours."""
-    from oversmoothing.paper_figures import FIGURES, RENAMED, figure, listed
+    from oversmoothing.paper_figures import FIGURES, RENAMED, TRAIN, figure, title
     from oversmoothing.theory.support.files import to_json
 
     wanted: list[str] = []
@@ -47,7 +47,8 @@ def figures(
             wanted.append(new)
     if names:
         opt.alone("--list", "NAME", "--json")
-        opt.listed({name: listed(name) for name in wanted}, as_json)
+        trains = " (trains small models first, about 2 minutes of the processor)"
+        opt.listed({name: title(name) + trains * (name in TRAIN) for name in wanted}, as_json)
         return
     from oversmoothing.paper_figures.figure_base import Context
 

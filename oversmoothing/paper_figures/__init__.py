@@ -21,7 +21,7 @@ _FILES = {path.stem for path in _FOLDER.glob("[a-z]*.py")}
 # The names of all figures: every file of `figures/`.
 FIGURES = (*(name for name in _ORDER if name in _FILES), *sorted(_FILES - set(_ORDER)))
 # These show models that are trained where the folder of results does not hold them.
-_TRAIN = ("metrics_by_layer", "table_1")
+TRAIN = ("metrics_by_layer", "table_1")
 # Names of the release before: the figure that has its content, and where in it or beside it.
 RENAMED = {
     "table_2": ("tables_2_3", "its left panel"),
@@ -45,12 +45,6 @@ def figure(name: str) -> PaperFigure:
         own.TITLE, own.SHORT, own.NOT_SHOWN, own.data, own.draw, own.words,
         getattr(own, "compared", lambda _: []), name,
     )  # fmt: skip
-
-
-def listed(name: str) -> str:
-    """The title, and whether the figure trains models first."""
-    trains = " (trains small models first, about 2 minutes of the processor)"
-    return title(name) + trains * (name in _TRAIN)
 
 
 def title(name: str) -> str:

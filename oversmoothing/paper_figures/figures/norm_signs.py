@@ -168,26 +168,22 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
         f"{DEPTH} layers goes from {plus} to {minus} (H positive definite)"
     )
     return [
-        Comparison(
+        _of_frozen(
             f"Post-LN: {flipped}", "it matters mainly in Pre-LN",
-            f"it changes nothing in Post-LN ({_within(post)})", f"{ROUNDING:.0e}",
-            REPRODUCED if post <= ROUNDING else DIFFERS, why,
+            f"it changes nothing in Post-LN ({_within(post)})", post <= ROUNDING, why,
         ),
+        _of_frozen(f"Pre-LN: {flipped}", "it matters", exchanged, pre <= ROUNDING < matter, why),
         Comparison(
-            f"Pre-LN: {flipped}", "it matters", exchanged, f"{ROUNDING:.0e}",
-            REPRODUCED if pre <= ROUNDING < matter else DIFFERS, why,
-        ),
-        Comparison(
-            "Pre-LN: negative gains",
-            "they can reverse the effect of a layer",
+            "Pre-LN: negative gains", "they can reverse the effect of a layer",
             f"they do in {share:.0f} % of (image, layer) of DeiT-Ti and in {turned:.0f} % of the "
-            "frozen draws",
-            "in more than none",
-            REPRODUCED if share > 0 else DIFFERS,
-            f"recorded, {RECORDED}; \u2018can\u2019 is all that is claimed",
-            recorded=True,
+            "frozen draws", "in more than none", REPRODUCED if share > 0 else DIFFERS,
+            f"recorded, {RECORDED}; \u2018can\u2019 is all that is claimed", recorded=True,
         ),
     ]  # fmt: skip
+
+
+def _of_frozen(what: str, paper: str, ours: str, holds: bool, why: str) -> Comparison:
+    return Comparison(what, paper, ours, f"{ROUNDING:.0e}", REPRODUCED if holds else DIFFERS, why)
 
 
 def _within(difference: float) -> str:

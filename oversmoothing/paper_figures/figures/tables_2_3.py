@@ -17,13 +17,8 @@ from matplotlib.figure import Figure
 
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
 from oversmoothing.experiments.intervals import mean_interval, named
-from oversmoothing.experiments.study.answers import (
-    NOTHING,
-    OTHER_WAY,
-    SMALLER,
-    recorded_rows,
-    table as answered,
-)
+from oversmoothing.experiments.study import answers as study
+from oversmoothing.experiments.study.answers import recorded_rows, table as answered
 from oversmoothing.experiments.study.protocol import PAPER_SCALE, Cell, Protocol, Question, protocol
 from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
 from oversmoothing.experiments.study.study_tasks import CORRUPTED
@@ -70,8 +65,8 @@ _ORDER = ("question", "says", "value", "low", "high", "seeds", "planned", "decis
 # reports one.
 _SMALL = "smaller than the point asked for"
 _SHOWS = {"supported": ("as stated", REPRODUCED), "refuted": ("the other way", DIFFERS),
-          SMALLER: (_SMALL, DIFFERS), OTHER_WAY: ("the other way", DIFFERS),
-          NOTHING: ("no effect", DIFFERS)}  # fmt: skip
+          study.SMALLER: (_SMALL, DIFFERS), study.OTHER_WAY: ("the other way", DIFFERS),
+          study.NOTHING: ("no effect", DIFFERS)}  # fmt: skip
 _MARKER = {"vit+": "^", "vit-": "v"}
 
 
@@ -120,8 +115,8 @@ def _ours(
         if each.name.split()[0] in TABLES[title][0]
         and chosen.cells[each.first][0].task == source
     ]  # fmt: skip
-    names = [each.name for each in asked]
-    orders = answers.set_index("question", drop=False).loc[names, list(_ORDER)].assign(
+    named = answers["question"].isin([each.name for each in asked])
+    orders = answers.loc[named, list(_ORDER)].assign(
         x=[0.0 if title == "Table 3" else chosen.cells[each.first][0].fraction for each in asked],
         margin=[each.margin for each in asked],
         paper=[_of_the_paper(each, chosen) for each in asked],
@@ -264,10 +259,13 @@ def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
     for source, rows in table[table["kind"] == "order"].groupby("source", sort=False):
         for _, row in rows.iterrows():
             # The errors of the baselines with as many images, without corruption.
-            whole = errors[(errors["variant"] == "vit") & (errors["x"] == row["x"])]
-            known = [whole.loc[whole["source"] == each, "error"].mean() for each in (source, PAPER)]
+            vit = errors[(errors["variant"] == "vit") & (errors["x"] == row["x"])]
+            ours, known = (
+                vit.loc[vit["source"] == each, "error"].mean() for each in (source, PAPER)
+            )
             of = f" of ViT with {SHARES.get(row['x'], 'all')} of the images"
-            said.append(at_accuracy(_order(row, f"{title}, {DATA[str(source)]}"), *known, of))
+            order = _order(row, f"{title}, {DATA[str(source)]}")
+            said.append(at_accuracy(order, ours, known, of))
     for source, own in errors[errors["source"] != PAPER].groupby("source", sort=False):
         size = f"{own['size'].iloc[0]}, {_seeds(own)}{_when(own.iloc[0])}"
         why = f"asked at small scale ({size}), not with the paper's ViT-Ti"
@@ -302,9 +300,9 @@ def _order(row: pd.Series, where: str) -> Comparison:
     why = f"{models}: the statement, not the number"
     ends = None if np.isnan(row["low"]) else (row["value"], row["low"], row["high"])
     shows, verdict = _SHOWS.get(row["decision"], (row["decision"], UNCHECKED))
-    if small and row["decision"] == SMALLER:
+    if small and row["decision"] == study.SMALLER:
         verdict = REPRODUCED
-    elif small and row["decision"] == NOTHING:
+    elif small and row["decision"] == study.NOTHING:
         inside = row["low"] <= row["paper"] <= row["high"]
         verdict = UNCHECKED if inside else DIFFERS
         why = f"{why}; the paper's lies {'within' if inside else 'outside'} our interval"
