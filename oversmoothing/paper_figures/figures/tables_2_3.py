@@ -128,8 +128,7 @@ def _of_the_paper(question: Question, chosen: Protocol) -> float:
     """What is asked, in points, of the models of the paper."""
     said = []
     for cell, _ in (chosen.cells[name] for name in chosen.cells_of(question)):
-        variant = VARIANT[cell.design.form]
-        clean, *corrupted = CORRUPTION[variant]
+        clean, *corrupted = CORRUPTION[variant := VARIANT[cell.design.form]]
         error = 100 - DATA_EFFICIENCY[variant][cell.fraction][0]
         said.append(error if question.measure == "error" else clean - float(np.mean(corrupted)))
     return said[0] - said[1]
@@ -260,12 +259,10 @@ def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
         for _, row in rows.iterrows():
             # The errors of the baselines with as many images, without corruption.
             vit = errors[(errors["variant"] == "vit") & (errors["x"] == row["x"])]
-            ours, known = (
-                vit.loc[vit["source"] == each, "error"].mean() for each in (source, PAPER)
-            )
+            known = [vit.loc[vit["source"] == each, "error"].mean() for each in (source, PAPER)]
             of = f" of ViT with {SHARES.get(row['x'], 'all')} of the images"
             order = _order(row, f"{title}, {DATA[str(source)]}")
-            said.append(at_accuracy(order, ours, known, of))
+            said.append(at_accuracy(order, known[0], known[1], of))
     for source, own in errors[errors["source"] != PAPER].groupby("source", sort=False):
         size = f"{own['size'].iloc[0]}, {_seeds(own)}{_when(own.iloc[0])}"
         why = f"asked at small scale ({size}), not with the paper's ViT-Ti"
