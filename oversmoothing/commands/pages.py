@@ -16,8 +16,8 @@ PAGES = ("one-column", "two-column")
 
 def figures(
     only: Annotated[list[str] | None, Argument(metavar="NAME",
-        help="figures to draw, or 'all'; those of trained models first train four small ones into "
-             "the folder of results, in minutes")] = None,
+        help="figures to draw, or 'all'; metrics_by_layer and table_1 first train small models, "
+             "about 2 minutes of the processor, unless the folder of results holds them")] = None,
     format: Annotated[list[str] | None, opt.one_of("format", KINDS,
         "formats of the pictures (default pdf png)")] = None,
     width: Annotated[str, opt.one_of("page", PAGES, "page they must fit")] = "two-column",
@@ -28,7 +28,7 @@ def figures(
     device: opt.Device = "auto",
 ) -> None:  # fmt: skip
     """Draw the figures and tables, each with its data; say what a paper reports beside ours."""
-    from oversmoothing.paper_figures import FIGURES, RENAMED, figure, title
+    from oversmoothing.paper_figures import FIGURES, RENAMED, TRAIN, figure, title
     from oversmoothing.theory.support.files import to_json
 
     wanted: list[str] = []
@@ -47,12 +47,14 @@ def figures(
             wanted.append(new)
     if names:
         opt.alone("--list", "NAME", "--json")
-        opt.listed({name: title(name) for name in wanted}, as_json)
+        trains = " (trains small models first, about 2 minutes of the processor)"
+        opt.listed({name: title(name) + trains * (name in TRAIN) for name in wanted}, as_json)
         return
     from oversmoothing.paper_figures.figure_base import Context
 
     context = Context.checked(out, seed, device)
     written: dict[str, list[str]] = {}
+    counts: dict[str, str] = {}
     compared: dict[str, list[str]] = {}
     for k, name in enumerate(wanted, 1):
         print(f"drawing {name} ({k} of {len(wanted)})", file=sys.stderr, flush=True)
@@ -60,11 +62,12 @@ def figures(
         paths = figure(name).make(context, out / "figures", kinds, width)
         written[name] = [str(path) for path in paths]
         text = next(path for path in paths if path.suffix == ".txt")
-        compared[name] = [x for x in text.read_text("utf-8").splitlines() if ": the paper " in x]
+        _, *said = text.read_text("utf-8").splitlines()
+        counts[name], compared[name] = "".join(said[:1]), said[1:]
         if not as_json:
-            print("\n".join([*compared[name], *written[name]]))
+            print("\n".join([*said, *written[name]]))
     if as_json:
-        print(to_json({"figures": written, "compared": compared}), end="")
+        print(to_json({"figures": written, "counts": counts, "compared": compared}), end="")
 
 
 def explorer(as_json: opt.Json = False, out: opt.Out = opt.RESULTS) -> None:

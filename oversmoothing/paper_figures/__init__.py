@@ -20,6 +20,8 @@ _FOLDER = Path(__file__).parent / "figures"
 _FILES = {path.stem for path in _FOLDER.glob("[a-z]*.py")}
 # The names of all figures: every file of `figures/`.
 FIGURES = (*(name for name in _ORDER if name in _FILES), *sorted(_FILES - set(_ORDER)))
+# These show models that are trained where the folder of results does not hold them.
+TRAIN = ("metrics_by_layer", "table_1")
 # Names of the release before: the figure that has its content, and where in it or beside it.
 RENAMED = {
     "table_2": ("tables_2_3", "its left panel"),

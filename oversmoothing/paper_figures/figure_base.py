@@ -79,11 +79,22 @@ class Comparison:
     recorded: bool = False
 
     def __str__(self) -> str:
-        within = "" if self.tolerance == "-" else f" (tolerance: {self.tolerance})"
+        word = "tolerance" if self.tolerance[0].isdigit() else "rule"
+        ours = "not compared" if self.ours == "-" else self.ours
+        within = "" if self.tolerance == "-" else f" ({word}: {self.tolerance})"
         return (
-            f"{self.what}: the paper {self.paper}, here {self.ours}{within}: "
-            f"{self.verdict}, {self.why}."
+            f"{self.what}. The paper: {self.paper}. Ours: {ours}. "
+            f"{self.verdict.capitalize()}{within}: {self.why}."
         )
+
+
+def counted(compared: Sequence[Comparison]) -> str:
+    """'3 comparisons with the paper: 2 reproduced, 0 same sign, 1 differ, 0 cannot be checked.'"""
+    words = {SAME_SIGN: "same sign", DIFFERS: "differ"}
+    said = [f"{sum(each.verdict == name for each in compared)} {words.get(name, name)}"
+            for name in VERDICTS]  # fmt: skip
+    many = "s" if len(compared) > 1 else ""
+    return f"{len(compared)} comparison{many} with the paper: {', '.join(said)}."
 
 
 def number(what: str, paper: float, ours: float, tolerance: float, why: str) -> Comparison:
@@ -99,7 +110,7 @@ def sign(
     """Of a statement about a sign; interval: a mean and the ends of its 95 % interval.
 
     Reproduced where the whole interval has the sign, differs where it has the other one; an
-    interval with zero in it, or none, decides nothing.
+    interval with zero in it, or none, decides nothing. Of a change: ours is a rise or a fall.
     """
     mean, low, high = interval
     rule = "the whole interval has one sign"
@@ -109,16 +120,18 @@ def sign(
     verdict = REPRODUCED if (low > 0) == positive else DIFFERS
     if low <= 0 <= high:
         verdict, why = UNCHECKED, f"{why}; the interval holds both signs"
-    ours = f"{signed(mean)} [{signed(low)}, {signed(high)}]"
+    way = "a rise" if low > 0 else "a fall" if high < 0 else "either way"
+    ours = f"{signed(mean)} [{signed(low)}, {signed(high)}], {way}"
     return Comparison(what, paper, ours, rule, verdict, why, interval)
 
 
-def at_accuracy(compared: Comparison, ours: float, paper: float) -> Comparison:
-    """A comparison of models whose test errors are ours and the paper's, in per cent: beyond NEAR
-    points what would be reproduced has the same sign alone. NaN where an error is not known."""
+def at_accuracy(compared: Comparison, ours: float, paper: float, of: str = "") -> Comparison:
+    """A comparison of models whose test errors (` of` which) are ours and the paper's, in per cent:
+    beyond NEAR points what would be reproduced has the same sign alone. NaN where one is not
+    known."""
     if compared.verdict != REPRODUCED or abs(ours - paper) <= NEAR:
         return compared
-    why = f"{compared.why}; test error {ours:.1f} %, the paper's {paper:.1f} %"
+    why = f"{compared.why}; test error{of} {ours:.1f} %, the paper's {paper:.1f} %"
     return replace(compared, verdict=SAME_SIGN, why=why)
 
 
@@ -151,8 +164,10 @@ class PaperFigure:
     name: str = ""
 
     def caption(self, table: pd.DataFrame) -> str:
-        """The title and the words, then a line for each comparison."""
-        return "\n".join([f"{self.title}. {self.words(table)}", *map(str, self.compared(table))])
+        """The title and the words, then of comparisons how many came out how, and each."""
+        rows = self.compared(table)
+        said = [counted(rows), *map(str, rows)] if rows else []
+        return "\n".join([f"{self.title}. {self.words(table)}", *said])
 
     def make(
         self, context: Context, out: Path, kinds: Sequence[str] = ("png", "pdf"),

@@ -19,7 +19,7 @@ import pytest
 
 from oversmoothing import main
 from oversmoothing.paper_figures import FIGURES, RENAMED, figure, title
-from oversmoothing.paper_figures.figure_base import Context
+from oversmoothing.paper_figures.figure_base import Context, counted
 from oversmoothing.simulations.drawing.picture import FigureFiles
 from tests.figures import held_models, held_theory, pictures
 from tests.figures.held import HELD
@@ -75,7 +75,8 @@ def test_a_figure_writes_the_same_four_files_and_its_csv_says_it_all(
     said = first.txt.read_text("utf-8")
     assert said.startswith(f"{own.title}. ") and not re.search(r"\bnan\b", said)
     assert own.compared(csv) == own.compared(table)
-    assert said.strip().endswith("\n".join(map(str, own.compared(csv))))
+    rows = own.compared(csv)
+    assert said.splitlines()[1:] == ([counted(rows), *map(str, rows)] if rows else [])
     again = pictures.shrunk(pictures.drawn(name, csv))
     assert pictures.distance(again, pictures.shrunk(pictures.drawn(name, table))) < 1
 

@@ -152,7 +152,7 @@ def test_another_seed_ci_a_damaged_record_and_a_failed_check_take_nothing_over(
 def test_rows_of_a_recorded_run_are_marked_as_records(tmp_path: Path) -> None:
     row = pd.Series(
         {"question": "one", "says": "so", "decision": "open", "seeds": 3, "planned": 3, "size": "S",
-         "value": 1.0, "low": -1.0, "high": 2.0}
+         "value": 1.0, "low": -1.0, "high": 2.0, "paper": 2.0, "margin": 0.0}
     )  # fmt: skip
     asked = [
         tables_2_3._order(pd.Series({**row, "recorded": when}), "here")

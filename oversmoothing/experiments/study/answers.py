@@ -25,7 +25,9 @@ from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, Table, measured
 from oversmoothing.theory.support.errors import InputError
 
-DECISIONS = ("supported", "refuted", "no effect", "open", "void", "not run")
+# What lies wholly within +- negligible has one of three names, by where 0 lies.
+NOTHING, SMALLER, OTHER_WAY = "no effect", "smaller than asked for", "the other way, but small"
+DECISIONS = ("supported", "refuted", SMALLER, OTHER_WAY, NOTHING, "open", "void", "not run")
 FIRST = 4  # seeds from which spreads are taken
 MOVED = 0.3  # cosine to the start below which, in every layer, a network counts as trained
 MOST = 1000  # seeds beyond which it is not said how many
@@ -134,7 +136,7 @@ def _rank(rows: Sequence[Row], measure: str) -> float:
 @dataclass(frozen=True)
 class Decided:
     """mean [low, high] of n values; decision: of DECISIONS, p: the smallest level at which the rule
-    gives it (1 for 'open')."""
+    gives it (1 for 'open'; of what lies within +- negligible that at which it lies there)."""
 
     mean: float
     low: float
@@ -171,7 +173,9 @@ def decide(question: Question, seen: np.ndarray, confidence: float = 0.95) -> De
         end = sign * margin if question.second else margin
         levels = {"supported": beyond(end, sign)}
         if negligible:
-            levels["no effect"] = max(beyond(-negligible), beyond(negligible, -1))
+            small = SMALLER if sign * mean > 0 else OTHER_WAY
+            small = NOTHING if low <= 0 <= high else small
+            levels[small] = max(beyond(-negligible), beyond(negligible, -1))
         levels["refuted"] = beyond(0.0 if question.second else end, -sign)
     level = 1 - confidence
     for decision, p in levels.items():

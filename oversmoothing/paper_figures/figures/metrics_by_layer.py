@@ -146,16 +146,17 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
     for model, part in table.groupby("model", sort=False):
         row = part.iloc[0]
         change = (row["change"], row["change_low"], row["change_high"])
-        why = f"{row['images']} images; change of ln HFC/LFC over the whole model"
+        why = f"{row['images']} images"
         if row["variant"] == "vit+":
-            what, positive = "ViT+ smooths", False
+            what, positive = "ViT+ smooths, a fall", False
         elif row["variant"] == "vit-":
-            what, positive = "ViT\u2212 does not smooth", True
+            what, positive = "ViT\u2212 does not smooth, no fall", True
         elif row["data"] == "ImageNet":
-            what, positive = "a trained model need not smooth (v3)", True
+            what, positive = "a trained model need not smooth, no fall (v3)", True
         else:
             continue
-        each = sign(f"{model}: ln HFC/LFC", what, change, positive, why)
+        of = f"{model}: change of ln HFC/LFC from input to output"
+        each = sign(of, what, change, positive, why)
         if row["variant"] in PAPER_ERROR:
             each = at_accuracy(each, float(row["test_error"]), PAPER_ERROR[row["variant"]])
         said.append(each)

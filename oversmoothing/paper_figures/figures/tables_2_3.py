@@ -17,8 +17,9 @@ from matplotlib.figure import Figure
 
 from oversmoothing.experiments.digits.corruptions import SEVERITIES
 from oversmoothing.experiments.intervals import mean_interval, named
+from oversmoothing.experiments.study import answers as study
 from oversmoothing.experiments.study.answers import recorded_rows, table as answered
-from oversmoothing.experiments.study.protocol import PAPER_SCALE, Cell, Protocol, protocol
+from oversmoothing.experiments.study.protocol import PAPER_SCALE, Cell, Protocol, Question, protocol
 from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
 from oversmoothing.experiments.study.study_tasks import CORRUPTED
 from oversmoothing.paper_figures.figure_base import (
@@ -48,11 +49,9 @@ NOT_SHOWN = (
     "open."
 )
 
-# Table -> the questions of the study that ask it, and where along the axis the numbers are.
-TABLES = {
-    "Table 2": (("P1", "P2", "T2"), "100, 50 and 10 % of the images"),
-    "Table 3": (("P9",), "severities 0 to 5"),
-}
+# Table -> the questions of the study that ask it, and what an error of it belongs to.
+TABLES = {"Table 2": (("P1", "P2", "T2"), "share of the images"), "Table 3": (("P9",), "severity")}
+SHARES = {1.0: "all", 0.5: "half", 0.1: "a tenth"}
 PAPER = "the paper"
 DATA = {
     "cifar100-32": "CIFAR-100 at the paper's size", "cifar100": "CIFAR-100", "digits": "digits",
@@ -62,8 +61,12 @@ PIXELS = {"cifar100-32": "32 x 32 pixels, ", "cifar100": "16 x 16 pixels, ", "di
 VARIANT = {"ord": "vit", "plus": "vit+", "minus": "vit-"}
 # Of a question, what is kept.
 _ORDER = ("question", "says", "value", "low", "high", "seeds", "planned", "decision")
-# What shows no effect was checked: the paper reports one.
-_VERDICT = {"supported": REPRODUCED, "refuted": DIFFERS, "no effect": DIFFERS}
+# A decision: what it says of ours, and the verdict. What shows no effect was checked: the paper
+# reports one.
+_SMALL = "smaller than the point asked for"
+_SHOWS = {"supported": ("as stated", REPRODUCED), "refuted": ("the other way", DIFFERS),
+          study.SMALLER: (_SMALL, DIFFERS), study.OTHER_WAY: ("the other way", DIFFERS),
+          study.NOTHING: ("no effect", DIFFERS)}  # fmt: skip
 _MARKER = {"vit+": "^", "vit-": "v"}
 
 
@@ -71,7 +74,8 @@ def data(context: Context) -> pd.DataFrame:
     """Columns table, kind, source, size, recorded; of kind 'error' (a row a variant and place x,
     the paper's first) error, sd, seeds, and gap, gap_low, gap_high: the error less that of ViT, of
     ours paired by seed with its 95 % interval; of kind 'order' a question of the study that asks
-    the table, with its decision (`answers.table`)."""
+    the table, with its decision (`answers.table`), the place x whose errors it is about, its margin
+    and the difference that the paper reports."""
     rows, recorded = read_rows(context.results / "study" / ROWS), ""
     if not rows:
         rows = recorded_rows()
@@ -105,14 +109,29 @@ def _ours(
     if not len(errors):
         return []
     of = {"table": title, "source": source, "size": _size(cells[0]), "recorded": recorded}
-    named = [
-        each.name
+    asked = [
+        each
         for each in chosen.questions
         if each.name.split()[0] in TABLES[title][0]
         and chosen.cells[each.first][0].task == source
     ]  # fmt: skip
-    orders = answers.loc[answers["question"].isin(named), list(_ORDER)]
+    named = answers["question"].isin([each.name for each in asked])
+    orders = answers.loc[named, list(_ORDER)].assign(
+        x=[0.0 if title == "Table 3" else chosen.cells[each.first][0].fraction for each in asked],
+        margin=[each.margin for each in asked],
+        paper=[_of_the_paper(each, chosen) for each in asked],
+    )  # fmt: skip
     return [_summary(errors).assign(kind="error", **of), orders.assign(kind="order", **of)]
+
+
+def _of_the_paper(question: Question, chosen: Protocol) -> float:
+    """What is asked, in points, of the models of the paper."""
+    said = []
+    for cell, _ in (chosen.cells[name] for name in chosen.cells_of(question)):
+        clean, *corrupted = CORRUPTION[variant := VARIANT[cell.design.form]]
+        error = 100 - DATA_EFFICIENCY[variant][cell.fraction][0]
+        said.append(error if question.measure == "error" else clean - float(np.mean(corrupted)))
+    return said[0] - said[1]
 
 
 def _size(cell: Cell) -> str:
@@ -237,12 +256,13 @@ def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
     _, places = TABLES[title]
     said = []
     for source, rows in table[table["kind"] == "order"].groupby("source", sort=False):
-        # The errors of the baselines, without corruption and with all images, or with as many.
-        first = errors.loc[errors["source"] == source, "x"].iloc[0]
-        whole = errors[(errors["variant"] == "vit") & (errors["x"] == first)]
-        known = [whole.loc[whole["source"] == each, "error"].mean() for each in (source, PAPER)]
         for _, row in rows.iterrows():
-            said.append(at_accuracy(_order(row, f"{title}, {DATA[str(source)]}"), *known))
+            # The errors of the baselines with as many images, without corruption.
+            vit = errors[(errors["variant"] == "vit") & (errors["x"] == row["x"])]
+            known = [vit.loc[vit["source"] == each, "error"].mean() for each in (source, PAPER)]
+            of = f" of ViT with {SHARES.get(row['x'], 'all')} of the images"
+            order = _order(row, f"{title}, {DATA[str(source)]}")
+            said.append(at_accuracy(order, known[0], known[1], of))
     for source, own in errors[errors["source"] != PAPER].groupby("source", sort=False):
         size = f"{own['size'].iloc[0]}, {_seeds(own)}{_when(own.iloc[0])}"
         why = f"asked at small scale ({size}), not with the paper's ViT-Ti"
@@ -251,9 +271,9 @@ def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
         elif source == "cifar100-32":
             why = f"the paper's model, data and share, but our own recipe ({size})"
         for variant, part in own.groupby("variant", sort=False):
-            what = f"{title}, errors of {LABEL[str(variant)]}, {DATA[str(source)]}: {places}"
+            errors_of = f"{title}, errors of {LABEL[str(variant)]}, {DATA[str(source)]}"
             same = paper[paper["variant"] == variant]
-            each = unchecked(what, _listed(same), why, _listed(part))
+            each = unchecked(f"{errors_of}: in %, by {places}", _listed(same), why, _listed(part))
             said.append(replace(each, recorded=bool(_when(own.iloc[0]))))
     if len(errors) == len(paper):
         span = f"{paper['error'].min():.2f} to {paper['error'].max():.2f} %"
@@ -265,22 +285,30 @@ def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
 def _order(row: pd.Series, where: str) -> Comparison:
     # The row has table and data of its own; the question need not say them again.
     asked = row["question"].removesuffix(where.partition(", ")[2]).rstrip(", ")
-    says = re.sub(r"^The paper's Table \d[^:]*: ", "", row["says"]).rstrip(".")
-    what, paper = f"{where}, {asked}: {says[0].upper()}{says[1:]}", "so on CIFAR-100"
+    again = r"^(The paper's Table \d[^:]*: |Digits, )|(?<=images):| \(the paper: yes\)"
+    says = re.sub(again, "", row["says"])
+    what = f"{where}, {asked}: {says[0].upper()}{says.rstrip('.')[1:]}"
+    small = abs(row["paper"]) < row["margin"]
+    paper = f"{signed(row['paper'])} points on CIFAR-100, {_SMALL if small else 'as stated'}"
     if row["decision"] in ("not run", "void"):
         why = f"{row['seeds']:.0f} of {row['planned']:.0f} seeds are there"
         return unchecked(what, paper, f"{why}: `oversmoothing study core` makes them")
     models = f"{row['seeds']:.0f} seeds of our models ({row['size']}{_when(row)})"
     why = f"{models}: the statement, not the number"
     ends = None if np.isnan(row["low"]) else (row["value"], row["low"], row["high"])
-    if row["decision"] not in ("supported", "refuted"):
-        why += f"; {row['decision']}"
+    shows, verdict = _SHOWS.get(row["decision"], (row["decision"], UNCHECKED))
+    if small and row["decision"] == study.SMALLER:
+        verdict = REPRODUCED
+    elif small and row["decision"] == study.NOTHING:
+        inside = row["low"] <= row["paper"] <= row["high"]
+        verdict = UNCHECKED if inside else DIFFERS
+        why = f"{why}; the paper's lies {'within' if inside else 'outside'} our interval"
     return Comparison(
         what,
         paper,
-        f"{signed(row['value'])} [{signed(row['low'])}, {signed(row['high'])}] points",
-        "the rule written before the runs (oversmoothing study answers)",
-        _VERDICT.get(row["decision"], UNCHECKED),
+        f"{signed(row['value'])} [{signed(row['low'])}, {signed(row['high'])}] points, {shows}",
+        "written before the runs, oversmoothing study answers",
+        verdict,
         why,
         ends,
         bool(_when(row)),
@@ -299,12 +327,13 @@ def _when(row: pd.Series) -> str:
 
 
 def _listed(part: pd.DataFrame) -> str:
-    """'33.22 ± 0.10, 43.62 ± 0.50 %', in the order of the table."""
+    """'all: 33.22 ± 0.10, half: 43.62 ± 0.50', in the order of the table; severities by number."""
+    named = SHARES if part["table"].iloc[0] == "Table 2" else {}
     said = [
-        f"{error:.2f}" + ("" if np.isnan(sd) else f" ± {sd:.2f}")
-        for error, sd in part[["error", "sd"]].to_numpy(float)
+        f"{named.get(x, f'{x:g}')}: {error:.2f}" + ("" if np.isnan(sd) else f" ± {sd:.2f}")
+        for x, error, sd in part[["x", "error", "sd"]].to_numpy(float)
     ]
-    return f"{', '.join(said)} %"
+    return ", ".join(said)
 
 
 def words(table: pd.DataFrame) -> str:
