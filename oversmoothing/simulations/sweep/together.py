@@ -40,12 +40,14 @@ from oversmoothing.simulations.sweep.points import (
 from oversmoothing.theory.depth.closed_form import from_quotient
 from oversmoothing.theory.depth.eigenbasis import DEEP, log_multiplier
 from oversmoothing.theory.layer.attention import closed_classes, stationary_distributions
-from oversmoothing.theory.layer.layer import row_sum_tolerance
-from oversmoothing.theory.numbers.rounding import to_quotient
-from oversmoothing.theory.spectra.discs import Discs
+from oversmoothing.theory.layer.layer import check_attention, row_sum_tolerance
+from oversmoothing.theory.numbers.rounding import UNIT, Bounded, to_quotient
+from oversmoothing.theory.spectra.discs import Discs, enclose_all
+from oversmoothing.theory.spectra.layer_discs import pair_moduli, quotient_within
+from oversmoothing.theory.spectra.leading_discs import SMALL, quotient_radii
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
-from oversmoothing.theory.verdict.by_discs import Decision, decide_stack
+from oversmoothing.theory.verdict.by_discs import Decision, decide_stack, shares_within
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
 # Entries of A, or of H, of the points that are worked on together; of the operator of several
@@ -142,6 +144,12 @@ def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any]
 def _of_one(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
     """The columns by place, of one head; X0 is empty where no state is asked for."""
     A, H = A[:, 0], H[:, 0]
+    if not X0.size and A.shape[-1] > SMALL:
+        rows = _by_leading(A, H)
+        left = [i for i in range(len(A)) if i not in rows]
+        others = decide_stack(A[left], H[left]) if left else ()
+        rows |= {i: _verdict(each[0]) for i, each in zip(left, others, strict=True)}
+        return {i: row for i, row in rows.items() if row["verdict"] is not Outcome.UNDECIDED}
     decided = list(decide_stack(A, H))
     kept = [i for i, each in enumerate(decided) if each[0].outcome is not Outcome.UNDECIDED]
     rows = {i: _verdict(decided[i][0]) for i in kept}
@@ -151,6 +159,25 @@ def _of_one(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
     kept = [i for i in kept if seen[i] or len(closed_classes(A[i])) == 1]
     state_rows = _states(A, X0, {i: decided[i][1:] for i in kept}, asked)
     return {i: rows[i] | row for i, row in state_rows.items()}
+
+
+def _by_leading(A: Array, H: Array) -> _Rows:
+    """What the largest eigenvalues of A settle of positive A."""
+    rows, places = _Rows(), np.flatnonzero((A > 0).all(axis=(1, 2)))
+    if not len(places):
+        return rows
+    if len(places) < len(A):
+        A, H = A[places], H[places]
+    W = Bounded.near(np.ascontiguousarray(H.swapaxes(1, 2)))
+    value = enclose_all(W.value, W.error)
+    shares = shares_within(check_attention(A), A > 0, UNIT)
+    quotients = quotient_radii(*quotient_within(*shares), value)
+    fixed = pair_moduli(None, value)[0].radii()
+    for place, c, q in zip(places.tolist(), fixed, quotients, strict=True):
+        outcome = outcome_of(c.low - q.high, c.high - q.low) if q else Outcome.UNDECIDED
+        if q and outcome is not Outcome.UNDECIDED:
+            rows[place] = _verdict(Decision(outcome, c, q))
+    return rows
 
 
 def _of_heads(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:

@@ -1,0 +1,164 @@
+"""T10: discs of the largest eigenvalues alone hold them, and an interval of rho_Q holds it."""
+
+from __future__ import annotations
+
+import flint
+import numpy as np
+import pytest
+
+from oversmoothing.theory.numbers.rounding import UNIT, at_precision, gamma
+from oversmoothing.theory.spectra import leading_discs
+from oversmoothing.theory.spectra.discs import components, enclose_all
+from oversmoothing.theory.spectra.leading_discs import leading_radii, quotient_radii
+from tests.theory.test_discs import Chosen, chosen
+
+ONE = np.ones((1, 1))
+
+
+def of_two(a: float, c: float, r: float, b: float, t: float, error: float = 0.0) -> float:
+    """The radius about a of M = [[a, c], [r, b]] with V = e_1 and U = (a, c)."""
+    M, U = np.array([[[a, c], [r, b]]]), np.array([[[a, c]]])
+    V = np.array([[[1.0], [0.0]]])
+    off = np.full((1, 2, 2), error / 2)
+    return float(leading_radii(M, off, a * ONE + 0j, V, U, np.array([t]), ONE)[0, 0])
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-3])
+def test_T10_the_radius_of_one_leading_eigenvalue_is_that_of_its_formula(error: float) -> None:
+    """N = [[0, 0], [r, b]], so that N^2 = b N; the error has norm `error`."""
+    a, c, r, b, t = 0.9, 0.3, 0.02, 0.35, 0.75
+    size, off = float(np.hypot(r, b)), error
+    norms = [size + off]
+    for power in (1, 3, 7):
+        known = b ** (power // 2) * size
+        off = 2 * known * off + off**2
+        norms.append(b**power * size + off)
+    s = 1 / t / (1 - norms[3] / t**8)
+    for k in range(3):
+        s *= 1 + norms[k] / t**2**k
+    assert of_two(a, c, r, b, t, error) == pytest.approx(float(np.hypot(a, c)) * s * (r + error))
+
+
+def test_T10_the_radius_of_an_exact_pair_is_what_rounding_may_do() -> None:
+    """M = V U with N = 0: the entries of V U, of N and of U V."""
+    a, c, t = 0.75, 0.5, 0.5
+    u, v = float(np.hypot(a, c)), 1.0
+    off = gamma(3) * (u + v * u)
+    assert of_two(a, c, 0.0, 0.0, t) == pytest.approx(u * (off * v / t + gamma(3) * v), rel=1e-6)
+
+
+@pytest.mark.parametrize("t", [-0.75, 0.0, 0.3, 0.35])
+def test_T10_nothing_is_proved_beyond_a_circle_that_the_rest_may_pass(t: float) -> None:
+    assert not of_two(0.9, 0.3, 0.02, 0.35, t) < np.inf
+    assert of_two(0.9, 0.3, 0.02, 0.35, 0.5) < np.inf
+
+
+def test_T10_one_weight_widens_the_others_discs_and_narrows_the_first() -> None:
+    rng = np.random.default_rng(0)
+    M = np.diag([0.9, 0.8, 0.7, 0.1, 0.05]) + 1e-6 * rng.standard_normal((5, 5))
+    V, U = np.eye(5)[:, :3], M[:3]
+    given = [x[None] for x in (M, 0 * M, np.diag(M)[:3].astype(complex), V, U)]
+    t = np.array([0.5])
+    alike = leading_radii(*given, t, np.ones((1, 3)))[0]
+    first = leading_radii(*given, t, np.array([[1.0, 64.0, 64.0]]))[0]
+    assert first[0] < 0.6 * alike[0] and (first[1:] > 10 * alike[1:]).all()
+    exact = np.sort(np.linalg.eigvals(M).real)[::-1][:3]
+    assert (np.abs(exact - np.diag(M)[:3]) <= first).all()
+
+
+def planted(seed: int) -> Chosen:
+    """A chosen spectrum, and beside it one that is a hundredth of another, in one basis."""
+    large, small = chosen(seed, 6), chosen(seed + 1, 9)
+    rng = np.random.default_rng(seed)
+    M = np.zeros((15, 15))
+    M[:6, :6], M[6:, 6:] = large.M * 64, small.M
+    for _ in range(20):
+        p, q = rng.choice(15, 2, replace=False)
+        M[p] += M[q]
+        M[:, q] -= M[:, p]
+    spectrum = [(64 * x, 64 * y) for x, y in large.spectrum] + small.spectrum
+    return Chosen(M, spectrum)
+
+
+def test_T10_a_component_beyond_the_circle_holds_as_many_chosen_eigenvalues_as_discs() -> None:
+    """All that are beyond it are in some disc, whatever V and U, good or bad, are."""
+    proved, alone = 0, 0
+    for seed in range(40):
+        case, rng = planted(seed), np.random.default_rng(seed)
+        exact, M = np.array([complex(x, y) for x, y in case.spectrum]), case.M[None]
+        a, V, U = leading_discs._ritz(M)
+        if seed % 2:
+            V = V * (1 + 10.0 ** -rng.integers(3, 10) * rng.standard_normal(V.shape))
+        sizes = np.sort(np.abs(exact))[::-1]
+        for t in np.append(np.linspace(0.3, 1.0, 8) * sizes[0], (sizes[5] + sizes[6]) / 2):
+            kept = np.abs(a) > 0.8 * t
+            centres = np.where(kept, a, 0)
+            parts = centres, np.where(kept[:, None], V, 0), np.where(kept[..., None], U, 0)
+            wider = np.ones(a.shape)
+            radii = leading_radii(M, 4 * UNIT * np.abs(M), *parts, np.array([t]), wider)[0]
+            if not (radii < np.inf).all():
+                continue
+            proved += 1
+            inside = np.abs(exact[:, None] - centres[0]) <= radii
+            assert inside[np.abs(exact) >= t].any(axis=1).all()
+            label, beyond = components(centres[0], radii), np.abs(centres[0]) - radii > t
+            for one in set(label.tolist()):
+                if beyond[label == one].all():
+                    alone += 1
+                    held = inside[:, label == one].any(axis=1).sum()
+                    assert held == (label == one).sum()
+    assert proved > 20 and alone > 20
+
+
+def balls(M: np.ndarray) -> list[complex]:
+    with at_precision(300):
+        table = flint.acb_mat([[flint.acb(x) for x in row] for row in M.tolist()])
+        return [complex(x) for x in table.eig(algorithm="approx")]
+
+
+@pytest.mark.parametrize("kind", ["drawn", "tilted", "pair"])
+def test_T2_an_interval_holds_rho_Q_of_every_matrix_within_the_error(kind: str) -> None:
+    """Against eigenvalues to 90 digits of matrices at the corners of the error."""
+    rng = np.random.default_rng(len(kind))
+    n, d, m = 34, 5, 6
+    M = 0.25 * rng.standard_normal((m, n, n)) / n**0.5
+    if kind != "pair":
+        M = 2 * M @ (np.geomspace(1, 1e-6, n)[:, None] * rng.standard_normal((m, n, n)) / n**0.5)
+    if kind == "tilted":
+        M = M * np.geomspace(2, 0.1, n)
+    if kind == "pair":
+        M[:, :2, :2] += np.array([[0.3, 0.5], [-0.5, 0.3]])
+    H, error = rng.standard_normal((m, d, d)), 1e-14 * rng.random((m, n, n))
+    value = enclose_all(H)
+    found = quotient_radii(M, error, value)
+    for i, bounds in enumerate(found):
+        for sign in (-1, 1):
+            a = balls(M[i] + sign * error[i] * np.sign(rng.standard_normal((n, n))))
+            rho = np.abs(1 + np.multiply.outer(a, balls(H[i]))).max()
+            if bounds is not None:
+                assert bounds.low <= rho * (1 + 1e-15) and rho * (1 - 1e-15) <= bounds.high
+                assert bounds.low <= bounds.shown <= bounds.high <= bounds.low * (1 + 1e-9)
+    assert sum(bounds is not None for bounds in found) >= 3, found
+
+
+def test_what_leading_eigenvalues_leave_open_has_no_interval() -> None:
+    """No rho_Q above 1, eigenvalues of one modulus, nearly repeated ones, zeros, discs of H that
+    touch, and no numbers; a neighbour changes none of them."""
+    rng = np.random.default_rng(1)
+    n, d = 32, 3
+    M, H = np.zeros((6, n, n)), rng.standard_normal((6, d, d))
+    M[0] = 0.2 * rng.standard_normal((n, n)) / n**0.5
+    H[0] = -0.5 * np.eye(d)
+    M[1] = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    M[2] = 0.5 * np.eye(n) + np.diag(np.full(n - 1, 1e-3), 1)
+    M[4] = 0.01 * rng.random((n, n))
+    H[4] = np.eye(d) + np.diag([1e-17, 1e-17], 1)
+    M[5] = np.nan
+    value = enclose_all(H)
+    assert quotient_radii(M, 0 * M, value) == [None] * 6
+    good = 0.01 * rng.random((n, n))[None]
+    H[4] = np.diag([1.0, 0.5, -0.25])
+    value = enclose_all(H)
+    among = quotient_radii(np.concatenate([M[:4], good, M[5:]]), 0 * M, value)
+    assert among[4] is not None
+    assert among[4] == quotient_radii(good, 0 * good, enclose_all(H[4:5]))[0]
