@@ -144,15 +144,11 @@ def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any]
 def _of_one(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
     """The columns by place, of one head; X0 is empty where no state is asked for."""
     A, H = A[:, 0], H[:, 0]
-    if not X0.size and A.shape[-1] > SMALL:
-        rows = _by_leading(A, H)
-        left = [i for i in range(len(A)) if i not in rows]
-        others = decide_stack(A[left], H[left]) if left else ()
-        rows |= {i: _verdict(each[0]) for i, each in zip(left, others, strict=True)}
-        return {i: row for i, row in rows.items() if row["verdict"] is not Outcome.UNDECIDED}
-    decided = list(decide_stack(A, H))
-    kept = [i for i, each in enumerate(decided) if each[0].outcome is not Outcome.UNDECIDED]
-    rows = {i: _verdict(decided[i][0]) for i in kept}
+    rows = _Rows() if X0.size or A.shape[-1] <= SMALL else _by_leading(A, H)
+    left = [i for i in range(len(A)) if i not in rows]
+    decided = dict(zip(left, decide_stack(A[left], H[left]), strict=True))
+    kept = [i for i in left if decided[i][0].outcome is not Outcome.UNDECIDED]
+    rows |= {i: _verdict(decided[i][0]) for i in kept}
     if not X0.size:
         return rows
     seen: list[bool] = np.any(np.all(A > 0, axis=1), axis=1).tolist()
@@ -162,10 +158,8 @@ def _of_one(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
 
 
 def _by_leading(A: Array, H: Array) -> _Rows:
-    """What the largest eigenvalues of A settle of positive A."""
+    """The verdict of each A > 0 of which its largest eigenvalues settle it."""
     rows, places = _Rows(), np.flatnonzero((A > 0).all(axis=(1, 2)))
-    if not len(places):
-        return rows
     if len(places) < len(A):
         A, H = A[places], H[places]
     W = Bounded.near(np.ascontiguousarray(H.swapaxes(1, 2)))

@@ -116,7 +116,7 @@ def leading_radii(
     some = V.any(axis=1)
     left = np.where(some, np.maximum(left, np.take_along_axis(left, partner, 1)), 1.0)
     near = U @ V
-    near.reshape(m, -1)[:, :: k + 1] -= a.real
+    near.reshape(m, k * k)[:, :: k + 1] -= a.real
     i, j = np.nonzero(a.imag)
     near[i, j, partner[i, j]] -= a.imag[i, j]
     weight = np.where(a.imag != 0, 2.0, 1.0) / wider
