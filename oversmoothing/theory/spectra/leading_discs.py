@@ -81,10 +81,9 @@ def _ritz(M: Array) -> tuple[Complex, Array, Array]:
         return a, V, U
 
 
-def _size(x: Array, *axes: int) -> Array:
-    """An upper bound of Euclidean norms; squares may underflow."""
-    terms = int(np.prod([x.shape[axis] for axis in axes]))
-    return inflated(np.sqrt((x * x).sum(axis=axes)), terms + 2) + 2.0**-500
+def _size(x: Array) -> Array:
+    """An upper bound of Euclidean norms along the last axis; squares may underflow."""
+    return inflated(np.sqrt(np.vecdot(x, x)), x.shape[-1] + 2) + 2.0**-500
 
 
 @np.errstate(all="ignore")
@@ -98,18 +97,19 @@ def leading_radii(
     its row of U and its a, stands for no disc. wider [m, k]: how discs are weighed, both of a pair
     alike. Infinite or NaN where nothing is proved.
     """
-    (m, n, k), partner = V.shape, np.arange(a.shape[-1]) + np.sign(a.imag).astype(np.intp)
-    N, v, u = M - V @ U, _size(V, 1), _size(U, 2)
+    (m, n, k), partner = V.shape, np.arange(V.shape[-1]) + np.sign(a.imag).astype(np.intp)
+    N, v, u = M - V @ U, _size(V.swapaxes(1, 2)), _size(U)
     # N is off by that, its squares and theirs by `wide`.
-    off = _size(error, 1, 2) + gamma(k + 2) * (_size(M, 1, 2) + _size(v, 1) * _size(u, 1))
-    off = inflated(off, 8) + n * k * TINY
-    size, wide, power, s, X = _size(N, 1, 2), off, t, 1 / t, N
-    left = inflated(_size(N @ V, 1) + (gamma(n) * size + off)[:, None] * v, 8) + n * n * TINY
+    off = gamma(k + 2) * (_size(M.reshape(m, n * n)) + _size(v) * _size(u))
+    off = inflated(off + _size(error.reshape(m, n * n)), 8) + n * k * TINY
+    size, wide, power, s, X = _size(N.reshape(m, n * n)), off, t, 1 / t, N
+    left = _size((N @ V).swapaxes(1, 2)) + (gamma(n) * size + off)[:, None] * v
+    left = inflated(left, 8) + n * n * TINY
     for _ in range(3):
         s = s * (1 + (size + wide) / power)
         wide = inflated(gamma(n) * size**2 + 2 * size * wide + wide**2, 8) + n * n * TINY
         X, power = X @ X, power**2
-        size = _size(X, 1, 2)
+        size = _size(X.reshape(m, n * n))
     ratio = inflated((size + wide) / power, 8)
     s = np.where((t > 0) & (ratio < 0.9), inflated(s / (1 - ratio), 64), np.inf)
     # One scale for both of a pair, 1 for what stands for no disc.
