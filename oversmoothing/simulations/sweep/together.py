@@ -2,7 +2,8 @@
 
 What is drawn, proved and measured is that of `points.outcome`, one array operation for all points:
 their draws keep their seeds, the radii come from the discs of `decide_stack`, and the same bases
-give X_L at half depth and at full depth (T1a), of several heads the powers of the operator. No
+give X_L at half depth and at full depth (T1a), of several heads the powers of the operator. Where
+no state is asked for, the largest eigenvalues of A settle most verdicts (`leading_discs`). No
 operation here mixes points, so that a point's bytes do not depend on its neighbours. One head of
 low rank, large operators of several, several closed classes, what discs leave open or may overflow,
 near-defective bases and depths that need refined eigenvalues go point by point.
