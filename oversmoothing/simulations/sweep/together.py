@@ -52,8 +52,8 @@ from oversmoothing.theory.verdict.by_discs import Decision, decide_stack, shares
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
 # Entries of A, or of H, of the points that are worked on together; of the operator of several
-# heads four times as many.
-_TOGETHER = 2**16
+# heads twice as many.
+_TOGETHER = 2**17
 # Entries of H beyond this, or its inverse, are left to the checks for overflow of a single point.
 _LARGE = 1e100
 # Bases are used without a further look up to the first condition (of Frobenius norms), and up to
@@ -87,7 +87,7 @@ def outcomes(points: Sequence[Point], measures: tuple[str, ...]) -> list[dict[st
     order = sorted(range(len(points)), key=lambda k: shapes[k])
     for shape, group in groupby(order, lambda k: shapes[k]):
         n, d, heads, _ = shape
-        entries = max(n, d, 1) ** 2 if heads < 2 else ((n - 1) * d) ** 2 // 4
+        entries = max(n, d, 1) ** 2 if heads < 2 else ((n - 1) * d) ** 2 // 2
         places, size = list(group), max(1, _TOGETHER // entries)
         for start in range(0, len(places) if all(shape) else 0, size):
             some = places[start : start + size]
