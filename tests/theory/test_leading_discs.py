@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import flint
 import numpy as np
 import pytest
@@ -15,42 +17,65 @@ from tests.theory.test_discs import Chosen, chosen
 ONE = np.ones((1, 1))
 
 
-def of_two(a: float, c: float, r: float, b: float, t: float, error: float = 0.0) -> float:
-    """The radius about a of M = [[a, c], [r, b]] with V = e_1 and U = (a, c)."""
-    M, U = np.array([[[a, c], [r, b]]]), np.array([[[a, c]]])
-    V = np.array([[[1.0], [0.0]]])
-    off = np.full((1, 2, 2), error / 2)
-    return float(leading_radii(M, off, a * ONE + 0j, V, U, np.array([t]), ONE)[0, 0])
-
-
-@pytest.mark.parametrize("error", [0.0, 1e-3])
-def test_T10_the_radius_of_one_leading_eigenvalue_is_that_of_its_formula(error: float) -> None:
-    """N = [[0, 0], [r, b]], so that N^2 = b N; the error has norm `error`."""
-    a, c, r, b, t = 0.9, 0.3, 0.02, 0.35, 0.75
-    size, off = float(np.hypot(r, b)), error
-    norms = [size + off]
-    for power in (1, 3, 7):
-        known = b ** (power // 2) * size
-        off = 2 * known * off + off**2
-        norms.append(b**power * size + off)
-    s = 1 / t / (1 - norms[3] / t**8)
+def of_one(M: Any, t: float, error: float = 0.0, off: float = 0.0) -> tuple[float, float]:
+    """The radius about M_11 + off, with V = e_1 and U the first row of M, every error of norm
+    `error`, beside what its formula says."""
+    M, n = np.array(M), len(M)
+    U, N = M[:1], M.copy()
+    N[0] = 0.0
+    wide = np.full((n, n), error / n)
+    a, V = (M[:1, :1] + off).astype(np.complex128), np.eye(n)[:, :1]
+    found = leading_radii(M[None], wide[None], a, V[None], U[None], np.array([t]), ONE)[0, 0]
+    t = t or np.nan
+    u = np.linalg.norm(U)
+    delta = gamma(3) * (np.linalg.norm(M) + u) + error
+    left = np.linalg.norm(N[:, 0]) + gamma(n) * np.linalg.norm(N) + delta
+    X, s = N, 1 / t
     for k in range(3):
-        s *= 1 + norms[k] / t**2**k
-    assert of_two(a, c, r, b, t, error) == pytest.approx(float(np.hypot(a, c)) * s * (r + error))
+        size = np.linalg.norm(X)
+        s *= 1 + (size + delta) / t**2**k
+        delta = gamma(n) * size**2 + 2 * size * delta + delta**2
+        X = X @ X
+    s /= 1 - (np.linalg.norm(X) + delta) / t**8
+    return float(found), float(abs(off) + u * (left * s + gamma(n + 1)))
 
 
-def test_T10_the_radius_of_an_exact_pair_is_what_rounding_may_do() -> None:
-    """M = V U with N = 0: the entries of V U, of N and of U V."""
-    a, c, t = 0.75, 0.5, 0.5
-    u, v = float(np.hypot(a, c)), 1.0
-    off = gamma(3) * (u + v * u)
-    assert of_two(a, c, 0.0, 0.0, t) == pytest.approx(u * (off * v / t + gamma(3) * v), rel=1e-6)
+@pytest.mark.parametrize(
+    ("M", "t", "error", "off"),
+    [
+        ([[0.9, 0.3], [0.02, 0.35]], 0.75, 0.0, 0.0),
+        ([[0.9, 0.3], [0.02, 0.35]], 0.75, 1e-3, 0.0),
+        ([[0.9, 0.3], [0.02, 0.35]], 0.75, 0.0, 0.01),
+        # What rounding may do, and nothing else: M = V U, then N V = 0, then N^2 = 0.
+        ([[0.75, 0.5], [0.0, 0.0]], 0.5, 0.0, 0.0),
+        ([[0.75, 0.0], [0.0, 0.25]], 0.5, 0.0, 0.0),
+        ([[1e-5, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]], 1e-6, 0.0, 0.0),
+    ],
+)
+def test_T10_the_radius_of_one_leading_eigenvalue_is_that_of_its_formula(
+    M: Any, t: float, error: float, off: float
+) -> None:
+    found, expected = of_one(M, t, error, off)
+    assert found == pytest.approx(expected, rel=1e-6, abs=0)
+
+
+def test_T10_both_of_a_pair_have_the_radius_of_its_formula() -> None:
+    """N = (0, 0, (p, q, b)) with N^2 = b N; the residuals are |p| and |q|, the weights 2."""
+    x, y, p, q, b, t = 0.6, 0.5, 0.02, 0.01, 0.3, 0.7
+    M = np.array([[x, y, 0.0], [-y, x, 0.0], [p, q, b]])
+    a = np.array([[complex(x, y), complex(x, -y)]])
+    given = M[None], 0 * M[None], a, np.eye(3)[None, :, :2], M[None, :2], np.array([t])
+    size = float(np.linalg.norm(M[2]))
+    s = (1 + size / t) * (1 + b * size / t**2) * (1 + b**3 * size / t**4)
+    expected = abs(a[0, 0]) * s / t / (1 - b**7 * size / t**8) * p * 4
+    assert leading_radii(*given, np.ones((1, 2)))[0].tolist() == pytest.approx([expected] * 2)
 
 
 @pytest.mark.parametrize("t", [-0.75, 0.0, 0.3, 0.35])
 def test_T10_nothing_is_proved_beyond_a_circle_that_the_rest_may_pass(t: float) -> None:
-    assert not of_two(0.9, 0.3, 0.02, 0.35, t) < np.inf
-    assert of_two(0.9, 0.3, 0.02, 0.35, 0.5) < np.inf
+    with np.errstate(all="ignore"):
+        assert not of_one([[0.9, 0.3], [0.02, 0.35]], t)[0] < np.inf
+        assert of_one([[0.9, 0.3], [0.02, 0.35]], 0.5)[0] < np.inf
 
 
 def test_T10_one_weight_widens_the_others_discs_and_narrows_the_first() -> None:
@@ -143,10 +168,10 @@ def test_T2_an_interval_holds_rho_Q_of_every_matrix_within_the_error(kind: str) 
 
 def test_what_leading_eigenvalues_leave_open_has_no_interval() -> None:
     """No rho_Q above 1, eigenvalues of one modulus, nearly repeated ones, zeros, discs of H that
-    touch, and no numbers; a neighbour changes none of them."""
+    touch, no numbers, and twice the same; a neighbour changes none of them."""
     rng = np.random.default_rng(1)
     n, d = 32, 3
-    M, H = np.zeros((6, n, n)), rng.standard_normal((6, d, d))
+    M, H = np.zeros((7, n, n)), rng.standard_normal((7, d, d))
     M[0] = 0.2 * rng.standard_normal((n, n)) / n**0.5
     H[0] = -0.5 * np.eye(d)
     M[1] = np.linalg.qr(rng.standard_normal((n, n)))[0]
@@ -154,8 +179,10 @@ def test_what_leading_eigenvalues_leave_open_has_no_interval() -> None:
     M[4] = 0.01 * rng.random((n, n))
     H[4] = np.eye(d) + np.diag([1e-17, 1e-17], 1)
     M[5] = np.nan
+    basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    M[6] = (basis * np.append([0.5, 0.5], np.geomspace(0.3, 1e-9, n - 2))) @ basis.T
     value = enclose_all(H)
-    assert quotient_radii(M, 0 * M, value) == [None] * 6
+    assert quotient_radii(M, 0 * M, value) == [None] * 7
     good = 0.01 * rng.random((n, n))[None]
     H[4] = np.diag([1.0, 0.5, -0.25])
     value = enclose_all(H)
