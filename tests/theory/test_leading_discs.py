@@ -167,17 +167,17 @@ def test_T2_an_interval_holds_rho_Q_of_every_matrix_within_the_error(kind: str) 
 
 
 def test_what_leading_eigenvalues_leave_open_has_no_interval() -> None:
-    """No rho_Q above 1, eigenvalues of one modulus, nearly repeated ones, zeros, discs of H that
-    touch, no numbers, and twice the same; a neighbour changes none of them."""
+    """No rho_Q above 1, eigenvalues of one modulus, nearly repeated ones, zeros, an H of wide
+    discs, no numbers, and twice the same; a neighbour changes none of them."""
     rng = np.random.default_rng(1)
     n, d = 32, 3
     M, H = np.zeros((7, n, n)), rng.standard_normal((7, d, d))
-    M[0] = 0.2 * rng.standard_normal((n, n)) / n**0.5
+    M[0] = 0.2 / n
     H[0] = -0.5 * np.eye(d)
     M[1] = np.linalg.qr(rng.standard_normal((n, n)))[0]
     M[2] = 0.5 * np.eye(n) + np.diag(np.full(n - 1, 1e-3), 1)
     M[4] = 0.01 * rng.random((n, n))
-    H[4] = np.eye(d) + np.diag([1e-17, 1e-17], 1)
+    H[4] = np.eye(d) + np.diag([1e-3, 1e-3], 1) + np.diag([1e-9], -2)
     M[5] = np.nan
     basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
     M[6] = (basis * np.append([0.5, 0.5], np.geomspace(0.3, 1e-9, n - 2))) @ basis.T
@@ -185,7 +185,11 @@ def test_what_leading_eigenvalues_leave_open_has_no_interval() -> None:
     assert quotient_radii(M, 0 * M, value) == [None] * 7
     good = 0.01 * rng.random((n, n))[None]
     H[4] = np.diag([1.0, 0.5, -0.25])
+    # Joined discs of H are no hindrance: all of them are bounded.
+    H[0], M[0] = np.eye(d) + np.diag([1e-17, 1e-17], 1) + np.diag([1e-17], -2), good[0]
     value = enclose_all(H)
+    assert value.component[0].max() + 1 < d
     among = quotient_radii(np.concatenate([M[:4], good, M[5:]]), 0 * M, value)
-    assert among[4] is not None
+    first = among[0]
+    assert among[4] is not None and first is not None and first.low < first.shown < first.high
     assert among[4] == quotient_radii(good, 0 * good, enclose_all(H[4:5]))[0]

@@ -45,7 +45,9 @@ def quotient_radii(M: Array, error: Array, value: DiscStack) -> list[Interval | 
     wider = np.where((a == first) | (a == first.conj()), 1.0, _WIDER)
     radii = leading_radii(M, error, a, V, U, t, wider)
     pairs = pair_moduli(DiscStack(a, radii, np.zeros(a.shape, dtype=np.intp)), value)[1]
-    low = pairs.low[each, i].max(axis=-1)
+    # A component of discs of H has an eigenvalue in some of them.
+    joined = value.component[:, :, None] == value.component[:, None]
+    low = np.where(joined, pairs.low[each, i, None], np.inf).min(axis=-1).max(axis=-1)
     high = np.maximum(pairs.high.max(axis=(1, 2)), inflated(1 + h * t, 4))
     # The disc of the first touches no other, nor that of radius t about 0.
     wide, size = radii[each, i, None], np.abs(first)
@@ -53,7 +55,6 @@ def quotient_radii(M: Array, error: Array, value: DiscStack) -> list[Interval | 
     apart = np.abs(first - a) > near
     apart[each, i] = (size * (1 - 16 * UNIT) > wide + t[:, None])[:, 0]
     good = apart.all(axis=-1) & (high - low < _WIDTH * high)
-    good &= value.component.max(axis=-1) + 1 == value.centres.shape[-1]
     bounds = zip(good.tolist(), low.tolist(), high.tolist(), top.tolist(), strict=True)
     return [Interval(least, most, None, at) if fine else None for fine, least, most, at in bounds]
 
