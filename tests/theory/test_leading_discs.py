@@ -177,7 +177,7 @@ def test_what_leading_eigenvalues_leave_open_has_no_interval() -> None:
     M[1] = np.linalg.qr(rng.standard_normal((n, n)))[0]
     M[2] = 0.5 * np.eye(n) + np.diag(np.full(n - 1, 1e-3), 1)
     M[4] = 0.01 * rng.random((n, n))
-    H[4] = np.eye(d) + np.diag([1e-3, 1e-3], 1) + np.diag([1e-9], -2)
+    H[4] = np.eye(d) + np.diag([1.0, 1.0], 1) + np.diag([1e-16], -2)
     M[5] = np.nan
     basis = np.linalg.qr(rng.standard_normal((n, n)))[0]
     M[6] = (basis * np.append([0.5, 0.5], np.geomspace(0.3, 1e-9, n - 2))) @ basis.T
