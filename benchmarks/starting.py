@@ -23,28 +23,43 @@ from oversmoothing.simulations.sweep.config import DEFAULT_MEASURES, make_config
 from oversmoothing.simulations.sweep.points import Points, outcome
 from oversmoothing.simulations.sweep.runner import CHUNK, local_cluster, processes, run_sweep
 from oversmoothing.simulations.sweep.together import outcomes
+from oversmoothing.theory.support.sizes import Array
 
-# (n, d, heads), and points a second wanted with all columns.
-_SIZES = ((32, 16, 1, 1200.0), (16, 8, 1, None), (64, 32, 1, None), (16, 8, 2, 300.0))
+# (n, d, heads), and points a second wanted with all columns, and of verdicts alone.
+_SIZES = (
+    (32, 16, 1, 1200.0, 3000.0),
+    (16, 8, 1, None, None),
+    (64, 32, 1, None, None),
+    (16, 8, 2, 300.0, None),
+)
 _FEW = 10
 _STARTS = 5
+
+
+def _eigenvectors(M: Array) -> None:
+    """What a proof by all eigenvectors needs at least: a basis, its inverse, three products."""
+    values, vectors = np.linalg.eig(M)
+    P = vectors.real + vectors.imag
+    Y = np.linalg.inv(P)
+    _ = Y @ P, Y @ (M @ P - P * values.real[:, None])
 
 
 @measurement("sweep", "points of a sweep worked on together, against one by one")
 def sweep() -> list[Row]:
     rows = []
-    for n, d, heads, wanted in _SIZES:
+    for n, d, heads, wanted, wanted_verdicts in _SIZES:
         axes = {"seed": {"from": 0, "to": CHUNK - 1, "steps": CHUNK}}
         fixed = {"n": n, "d": d, "heads": heads}
         points = list(Points(make_config({"axes": axes, "fixed": fixed})))
         rng = np.random.default_rng(0)
         A, H = rng.random((CHUNK, n - 1, n - 1)), rng.random((CHUNK, d, d))
-        ours, verdicts, alone, least = interleaved_medians(
+        ours, verdicts, alone, least, basis = interleaved_medians(
             [
                 lambda points=points: outcomes(points, DEFAULT_MEASURES),
                 lambda points=points: outcomes(points, ()),
                 lambda points=points: [outcome(p, DEFAULT_MEASURES) for p in points[:_FEW]],
                 lambda A=A, H=H: (np.linalg.eigvals(A), np.linalg.eigvals(H)),
+                lambda A=A, H=H: (_eigenvectors(A), _eigenvectors(H)),
             ],
             clock=time.process_time,
         )
@@ -54,7 +69,9 @@ def sweep() -> list[Row]:
         rows += [
             Row(f"sweep, points a second, {shape}", 1 / each, seconds, "all columns",
                 at_least=wanted),
-            Row(f"sweep, verdicts a second, {shape}", CHUNK / verdicts),
+            Row(f"sweep, verdicts a second, {shape}", CHUNK / verdicts, at_least=wanted_verdicts),
+            Row(f"sweep, eigenvectors of A and H a second, {shape}", CHUNK / basis,
+                note="with an inverse and three products each, without draws"),
             Row(f"sweep, one by one / together, {shape}", alone / _FEW / each, seconds),
             Row(f"sweep / eigenvalues of A and H alone, {shape}", ours / least, seconds),
         ]  # fmt: skip

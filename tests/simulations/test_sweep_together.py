@@ -94,6 +94,31 @@ def test_neighbours_change_no_byte_of_a_point(points: list[Point]) -> None:
     assert repr([whole[k] for k in order]) == repr(shuffled)
 
 
+def test_T2_verdicts_alone_are_those_of_all_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most come from the largest eigenvalues of A alone: the same radii, of errors as small as a
+    recorded one may be, and no byte from a neighbour; reducible, causal and sharp A among them."""
+    some = [
+        point(attention=a, n=n, d=5, seed=seed, temperature=temperature, depth=300)
+        for a in ("softmax", "symmetric_psd", "causal", "local", "doubly_stochastic")
+        for n in (31, 32, 45)
+        for temperature in (0.3, 2.0)
+        for seed in range(4)
+    ]
+    found = outcomes(some, ())
+    assert found == [outcomes([p], ())[0] for p in some] == outcomes(some[::-1], ())[::-1]
+    # Whatever rounding decides is decided with all eigenvectors.
+    assert {row["status"] for row in found} == {"certified"}
+    monkeypatch.setattr(together, "_by_leading", lambda A, H: {})
+    other = 0
+    for row, known in zip(found, outcomes(some, ()), strict=True):
+        assert row["verdict"] == known["verdict"] and row["rho_consensus"] == known["rho_consensus"]
+        errors = row["margin_error"], known["margin_error"]
+        other += errors[0] != errors[1]
+        assert errors[0] <= max(1e-9, 1e3 * errors[1])
+        assert abs(row["margin"] - known["margin"]) <= min(sum(errors), 1e-11)
+    assert other > len(some) // 4
+
+
 @pytest.mark.parametrize("attention", ATTENTION_KINDS)
 def test_what_is_drawn_together_is_what_is_drawn_alone(attention: str) -> None:
     for heads in (1, 3):

@@ -2,7 +2,8 @@
 
 What is drawn, proved and measured is that of `points.outcome`, one array operation for all points:
 their draws keep their seeds, the radii come from the discs of `decide_stack`, and the same bases
-give X_L at half depth and at full depth (T1a), of several heads the powers of the operator. No
+give X_L at half depth and at full depth (T1a), of several heads the powers of the operator. Where
+no state is asked for, the largest eigenvalues of A settle most verdicts (`leading_discs`). No
 operation here mixes points, so that a point's bytes do not depend on its neighbours. One head of
 low rank, large operators of several, several closed classes, what discs leave open or may overflow,
 near-defective bases and depths that need refined eigenvalues go point by point.
@@ -40,17 +41,19 @@ from oversmoothing.simulations.sweep.points import (
 from oversmoothing.theory.depth.closed_form import from_quotient
 from oversmoothing.theory.depth.eigenbasis import DEEP, log_multiplier
 from oversmoothing.theory.layer.attention import closed_classes, stationary_distributions
-from oversmoothing.theory.layer.layer import row_sum_tolerance
-from oversmoothing.theory.numbers.rounding import to_quotient
-from oversmoothing.theory.spectra.discs import Discs
+from oversmoothing.theory.layer.layer import check_attention, row_sum_tolerance
+from oversmoothing.theory.numbers.rounding import UNIT, Bounded, to_quotient
+from oversmoothing.theory.spectra.discs import Discs, enclose_all
+from oversmoothing.theory.spectra.layer_discs import pair_moduli, quotient_within
+from oversmoothing.theory.spectra.leading_discs import SMALL, quotient_radii
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
-from oversmoothing.theory.verdict.by_discs import Decision, decide_stack
+from oversmoothing.theory.verdict.by_discs import Decision, decide_stack, shares_within
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
 # Entries of A, or of H, of the points that are worked on together; of the operator of several
-# heads four times as many.
-_TOGETHER = 2**16
+# heads twice as many.
+_TOGETHER = 2**17
 # Entries of H beyond this, or its inverse, are left to the checks for overflow of a single point.
 _LARGE = 1e100
 # Bases are used without a further look up to the first condition (of Frobenius norms), and up to
@@ -84,7 +87,7 @@ def outcomes(points: Sequence[Point], measures: tuple[str, ...]) -> list[dict[st
     order = sorted(range(len(points)), key=lambda k: shapes[k])
     for shape, group in groupby(order, lambda k: shapes[k]):
         n, d, heads, _ = shape
-        entries = max(n, d, 1) ** 2 if heads < 2 else ((n - 1) * d) ** 2 // 4
+        entries = max(n, d, 1) ** 2 if heads < 2 else ((n - 1) * d) ** 2 // 2
         places, size = list(group), max(1, _TOGETHER // entries)
         for start in range(0, len(places) if all(shape) else 0, size):
             some = places[start : start + size]
@@ -142,15 +145,34 @@ def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any]
 def _of_one(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
     """The columns by place, of one head; X0 is empty where no state is asked for."""
     A, H = A[:, 0], H[:, 0]
-    decided = list(decide_stack(A, H))
-    kept = [i for i, each in enumerate(decided) if each[0].outcome is not Outcome.UNDECIDED]
-    rows = {i: _verdict(decided[i][0]) for i in kept}
+    rows = _Rows() if X0.size or A.shape[-1] <= SMALL else _by_leading(A, H)
+    left = [i for i in range(len(A)) if i not in rows]
+    decided = dict(zip(left, decide_stack(A[left], H[left]), strict=True))
+    kept = [i for i in left if decided[i][0].outcome is not Outcome.UNDECIDED]
+    rows |= {i: _verdict(decided[i][0]) for i in kept}
     if not X0.size:
         return rows
     seen: list[bool] = np.any(np.all(A > 0, axis=1), axis=1).tolist()
     kept = [i for i in kept if seen[i] or len(closed_classes(A[i])) == 1]
     state_rows = _states(A, X0, {i: decided[i][1:] for i in kept}, asked)
     return {i: rows[i] | row for i, row in state_rows.items()}
+
+
+def _by_leading(A: Array, H: Array) -> _Rows:
+    """The verdict of each A > 0 of which its largest eigenvalues settle it."""
+    rows, places = _Rows(), np.flatnonzero((A > 0).all(axis=(1, 2)))
+    if len(places) < len(A):
+        A, H = A[places], H[places]
+    W = Bounded.near(np.ascontiguousarray(H.swapaxes(1, 2)))
+    value = enclose_all(W.value, W.error)
+    shares = shares_within(check_attention(A), A > 0, UNIT)
+    quotients = quotient_radii(*quotient_within(*shares), value)
+    fixed = pair_moduli(None, value)[0].radii()
+    for place, c, q in zip(places.tolist(), fixed, quotients, strict=True):
+        outcome = outcome_of(c.low - q.high, c.high - q.low) if q else Outcome.UNDECIDED
+        if q and outcome is not Outcome.UNDECIDED:
+            rows[place] = _verdict(Decision(outcome, c, q))
+    return rows
 
 
 def _of_heads(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
