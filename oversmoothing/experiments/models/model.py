@@ -116,6 +116,11 @@ Placement = Literal["pre", "post", "parallel"]
 Modality = Literal["vision", "text", "features"]
 
 
+def carried(few: Tensor, X: Tensor) -> Tensor:
+    """These numbers where X lies, in its dtype; nobody waits for what comes from the CPU."""
+    return few.to(X, non_blocking=few.is_cpu)
+
+
 @dataclass(frozen=True)
 class Norm:
     """LayerNorm (kind 'layer'), RMSNorm ('rms') or none ('none'); gain [d], shift [d] or None.
@@ -134,8 +139,8 @@ class Norm:
         if self.kind == "none":
             return X
         Y = self.scaled(X.float() if X.dtype in (torch.float16, torch.bfloat16) else X)
-        Y = Y * self.gain.to(Y)
-        return (Y if self.shift is None else Y + self.shift.to(Y)).to(X.dtype)
+        Y = Y * carried(self.gain, Y)
+        return (Y if self.shift is None else Y + carried(self.shift, Y)).to(X.dtype)
 
     def scaled(self, X: Tensor) -> Tensor:
         """N(X) with each token's own scale and unit gains."""
@@ -284,10 +289,13 @@ class Layer:
         """The same layer, whose weights are read once at most and lie on the CPU."""
         return replace(self, read=cache(lambda: self.heads.to("cpu")))
 
+    def of(self, heads: Heads) -> Layer:
+        """The same layer, whose weights are these."""
+        return replace(self, read=lambda: heads)
+
     def kept(self) -> Layer:
         """The same layer with its weights kept, in float64: for those who ask for them often."""
-        own = self.heads.double()
-        return replace(self, read=lambda: own)
+        return self.of(self.heads.double())
 
     def after_attention(self, X: Tensor, output: Tensor) -> Tensor:
         """The stream [b, n, d] after the attention sublayer that gave `output` on the stream X."""
