@@ -374,10 +374,10 @@ class Watch:
             mixed = caught.mixed
             held["mixed"] = A @ self._values(layer, heads(), caught) if mixed is None else mixed
         held = {name: each.to(self.dtype) for name, each in held.items()}
-        held |= {} if A is None else {"attention": A}
         if self.ask is not None:
-            there = {"attention": A, "before": caught.before.to(self.dtype), **held}
-            self.ask(number, Trace(**there), kept, self.verify, questions)
+            there = Trace(A, **({"before": caught.before.to(self.dtype)} | held))
+            self.ask(number, there, kept, self.verify, questions)
+        held |= {} if A is None else {"attention": A}
         copies = dict(zip(held, questions.answered(list(held.values())), strict=True))
         start = copies.pop("before", self.stream)
         assert start is not None

@@ -26,6 +26,7 @@ does; its sum does not. The attention A is the measured one throughout.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -120,8 +121,7 @@ class Observer:
     def ask(
         self, number: int, trace: Trace, keep: Tensor, verified: bool, questions: Questions
     ) -> None:
-        """For the weights of a layer and what its FFN gives in the account, where the model lies:
-        an accelerator is waited for once a layer."""
+        """For the weights of a layer, and what its FFN gives in the account."""
         closely = max(0, min(self._planned(keep).closely - self.seen, len(keep)))
         if self.seen and not closely:
             return
@@ -133,7 +133,8 @@ class Observer:
 
         def copied(*numbers: Tensor) -> None:
             heads = Heads(**dict(zip(held, numbers, strict=False)))
-            self._read, self._fed = (number, layer.of(heads)), iter(numbers[len(held) :])
+            self._read = number, replace(layer, read=lambda: heads)
+            self._fed = iter(numbers[len(held) :])
 
         questions.judge([*held.values(), *fed], copied)
 
@@ -365,7 +366,7 @@ def _scores(fitted: Sums, scored: Sums) -> tuple[float, float]:
 # ----------------------------------------------------------------- the account of a layer
 PARTS = ("body", "scales", "gains")
 SUBLAYERS = ("attention", "ffn")
-Piece = tuple[Trace, Tensor | None, bool]
+Piece = tuple[Trace, Tensor | None, bool]  # trace, keep (None for all), verify
 PART_NAMES = tuple(f"{sublayer}_{part}" for sublayer in SUBLAYERS for part in PARTS)
 
 
@@ -382,9 +383,8 @@ def bare(norm: Norm, X: Tensor, keep: Tensor | None = None) -> Tensor:
 
 
 def _pieces(trace: Trace, keep: Tensor, verified: bool) -> Iterator[Piece]:
-    """(trace, keep or None for all, verify) of the parts of a batch whose account is computed
-    together: of the first inputs of a pass that is verified from the weights to the last, so that
-    their sum can be held against the change."""
+    """The parts of a batch whose account is computed together: of the first inputs of a pass that
+    is verified from the weights to the last, so that their sum can be held against the change."""
     proved = PROVED if verified else 0
     for part, verify in ((slice(proved), True), (slice(proved, None), False)):
         kept = keep[part]

@@ -99,10 +99,10 @@ class Verifier:
             moved = self._moved(self.layer.norm_attention, caught.before, N)
             self._compare(N, caught.normed, [moved], "the norm of its attention", _NORM)
         mixed, reach = _mixed_values(A, V)
-        moved = [reach, heads.W_O @ heads.W_O.mT, *([] if heads.b_O is None else [heads.b_O])]
+        parts = [reach, heads.W_O @ heads.W_O.mT, *([] if heads.b_O is None else [heads.b_O])]
         own, part = heads.joined(mixed), "attention times values"
         self._compare(
-            own, caught.output, moved, part, _ATTENTION, of=_value_rounding, blind=BLIND, told=told
+            own, caught.output, parts, part, _ATTENTION, of=_value_rounding, blind=BLIND, told=told
         )
 
     def sublayers(self, caught: Caught, middle: Tensor) -> None:

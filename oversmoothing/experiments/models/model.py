@@ -289,13 +289,10 @@ class Layer:
         """The same layer, whose weights are read once at most and lie on the CPU."""
         return replace(self, read=cache(lambda: self.heads.to("cpu")))
 
-    def of(self, heads: Heads) -> Layer:
-        """The same layer, whose weights are these."""
-        return replace(self, read=lambda: heads)
-
     def kept(self) -> Layer:
         """The same layer with its weights kept, in float64: for those who ask for them often."""
-        return self.of(self.heads.double())
+        own = self.heads.double()
+        return replace(self, read=lambda: own)
 
     def after_attention(self, X: Tensor, output: Tensor) -> Tensor:
         """The stream [b, n, d] after the attention sublayer that gave `output` on the stream X."""
