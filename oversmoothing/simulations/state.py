@@ -161,11 +161,9 @@ def undisturbed() -> Iterator[None]:
 def fetched(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Each on the CPU. A card is waited for once: what was asked of it before the last copy is done
     when that one is."""
-    early = len({each.device for each in tensors}) == 1
-    return [
-        *(each.to("cpu", non_blocking=early) for each in tensors[:-1]),
-        *(each.to("cpu") for each in tensors[-1:]),
-    ]
+    away = [k for k, each in enumerate(tensors) if not each.is_cpu]
+    early = len({tensors[k].device for k in away}) == 1
+    return [each.to("cpu", non_blocking=early and k != away[-1]) for k, each in enumerate(tensors)]
 
 
 # From this side on a card was quicker than 16 processor cores (`benchmarks/gpu-2026-11-27.json`).

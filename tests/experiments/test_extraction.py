@@ -11,7 +11,6 @@ from oversmoothing.experiments.inspection.verify import Questions
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
-from tests.simulations.test_waits import waits
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import FAMILIES, Stack, batch, hooks, pixels, tiny, tokens
 
@@ -243,12 +242,6 @@ def test_numbers_that_are_not_finite_are_refused():
 
 
 # ---------------------------------------------------------------------------- on a card
-
-
-def test_a_layer_is_held_against_its_description_in_one_copy_and_one_eigenproblem():
-    """Beside them it asks twice a layer of a mask that lies on the CPU."""
-    model, images = open_model(tiny("vit")), batch("vit")
-    assert waits(lambda: extract(model, images)) == 3 * model.depth
 
 
 def test_the_first_refusal_of_a_layer_is_told_and_the_others_are_not():

@@ -1,23 +1,37 @@
-"""How often the host would wait for an accelerator, counted on ordinary tensors of the CPU.
+"""How often the host would wait for an accelerator, counted without one.
 
 What reads a value on the host (`bool(...)`, `float(...)`, a mask as an index) or asks LAPACK for
-eigenvalues waits until all that was queued is done.
+eigenvalues waits until all that was queued is done: on ordinary tensors of the CPU these are
+counted, as if all of them lay on the device. An inspection works on the host with what it has
+copied there: it runs on a card that is none (`tests.support.pretend_card`), operation by operation
+and line by line.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+import transformers
 from hypothesis import example, given, strategies as st
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from oversmoothing import FromState, evolve, evolve_heads, metrics
-from oversmoothing.simulations.state import scale
+from oversmoothing import FromState, evolve, evolve_heads, inspect, metrics
+from oversmoothing.experiments.inspection.budget import Plan
+from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.sources import open_model
+from oversmoothing.simulations.state import fetched, scale
+from oversmoothing.theory.support.errors import InputError
+from tests.support.pretend_card import OnCard, moved, pretend_card
 
 READS = {
     "_local_scalar_dense", "_unique2", "equal", "is_nonzero", "masked_select", "nonzero",
@@ -110,3 +124,137 @@ def test_to_scale_is_to_round_once(terms: list[tuple[float, int]]) -> None:
         zip(*terms, strict=True), (torch.float64, torch.int64), strict=True
     ))  # fmt: skip
     assert scale(x, e, 0).tolist() == [exact(*term) for term in terms]
+
+
+# ---------------------------------------------------------------------------- inspect, on a card
+
+PIXELS = torch.randn(6, 3, 16, 16, generator=torch.Generator().manual_seed(1))
+IDS = torch.arange(24).view(3, 8) % 7 + 3
+MASK = (torch.arange(8) < torch.tensor([[8], [5], [6]])).long()
+COPY = ("to the host", "state.py", "fetched")
+SHOWN = ("to the host", "states.py", "shown_pixels")
+
+
+def stirred(module: torch.nn.Module) -> torch.nn.Module:
+    """With biases and gains that are not those of a start."""
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter += 0.02 * torch.randn(parameter.shape, generator=generator)
+    return module.eval()
+
+
+def vit(layers: int) -> torch.nn.Module:
+    torch.manual_seed(0)
+    config = transformers.ViTConfig(
+        hidden_size=24, num_hidden_layers=layers, num_attention_heads=3, intermediate_size=32,
+        image_size=16, patch_size=4,
+    )  # fmt: skip
+    return stirred(transformers.ViTModel(config, add_pooling_layer=False))
+
+
+def bert(layers: int) -> torch.nn.Module:
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        hidden_size=24, num_hidden_layers=layers, num_attention_heads=3, intermediate_size=32,
+        vocab_size=16, max_position_embeddings=16,
+    )  # fmt: skip
+    return stirred(transformers.BertModel(config, add_pooling_layer=False))
+
+
+def inspected(model: Model, inputs: Any, **how: Any) -> Counter[tuple[str, str, str]]:
+    """The waits of an inspection on the card, whose numbers are those of the CPU."""
+    here = inspect(model, inputs, **how)
+    with pretend_card() as card:
+        moved(model.module)
+        if isinstance(inputs, dict):
+            given: Any = {name: OnCard(value) for name, value in inputs.items()}
+        else:
+            given = OnCard(inputs)
+        there = inspect(model, given, **how)
+    pd.testing.assert_frame_equal(here.by_layer, there.by_layer, rtol=0, atol=0)
+    pd.testing.assert_frame_equal(here.heads, there.heads, rtol=0, atol=0)
+    assert here.to_json_object() == there.to_json_object()
+    return card.functions()
+
+
+def test_a_card_that_is_none_waits_where_one_would_and_refuses_the_cpu() -> None:
+    x, here = torch.arange(3.0), torch.ones(3)
+    with pretend_card() as card:
+        X = OnCard(x)
+        for waits_once in (
+            lambda: bool((X > 1).any()), lambda: X[X > 1], lambda: X.tolist(), lambda: X.cpu(),
+            lambda: here.to(X.device), lambda: X[torch.tensor([0, 2])], lambda: X.nonzero(),
+            lambda: torch.linalg.eigvalsh(torch.diag(X)), lambda: fetched([here, 2 * X, X, here]),
+            lambda: X.copy_(here),
+        ):  # fmt: skip
+            card.waits.clear()
+            waits_once()
+            assert sum(card.waits.values()) == 1, card.waits
+        card.waits.clear()
+        assert (X * 2 + 1).device == X.device and X.sum().ndim == 0
+        assert here.to(X.device, non_blocking=True).device == X.device
+        assert X[:2].shape == X[torch.tensor([0, 1]).to(X.device, non_blocking=True)].shape
+        assert not card.waits
+        for refused in (lambda: X + x, lambda: x @ X):
+            with pytest.raises(RuntimeError, match="of the card and of the CPU"):
+                refused()
+        for refused in (lambda: X.numpy(), lambda: np.asarray(X)):
+            with pytest.raises(TypeError, match="copy it first"):
+                refused()
+
+
+@pytest.mark.parametrize("how", [{}, {"budget": Plan(2, 2)}, {"budget": Plan(2, 0, 0, 0)}])
+def test_an_inspection_waits_once_a_layer(how: dict[str, Any]) -> None:
+    """All that is asked of a layer, its weights among it, comes in one copy; and once more for the
+    first pixels, which are shown."""
+    for layers in (2, 4):
+        counted = inspected(open_model(vit(layers)), PIXELS[:3], **how)
+        assert counted == {COPY: layers, SHOWN: 1}
+
+
+def test_each_batch_waits_once_a_layer() -> None:
+    counted = inspected(open_model(vit(2)), PIXELS, batch_size=2)
+    assert counted == {COPY: 3 * 2, SHOWN: 1}
+
+
+def test_padding_costs_so_many_waits_a_batch_and_none_a_layer() -> None:
+    """Twice what is known of the ids, their words, whether there is padding and where, and the
+    pass itself, which asks once."""
+    inputs = {"input_ids": IDS, "attention_mask": MASK}
+    two, four = (inspected(open_model(bert(layers)), inputs) for layers in (2, 4))
+    assert sum(two.values()) <= 8 and four - two == {COPY: 2}
+
+
+def test_a_model_that_is_read_on_the_card_waits_no_more_often() -> None:
+    with pretend_card() as card:
+        model = open_model(moved(vit(2)))
+        card.waits.clear()
+        inspect(model, OnCard(PIXELS[:3]))
+    assert card.functions() == {COPY: 2, SHOWN: 1}
+
+
+def test_an_extraction_waits_once_a_layer() -> None:
+    with pretend_card() as card:
+        model = open_model(vit(2))
+        moved(model.module)
+        extract(model, PIXELS[:3])
+    assert card.functions() == {COPY: 2}
+
+
+def test_a_card_is_refused_in_the_words_of_the_cpu() -> None:
+    """What is asked of a layer is judged behind its copy, and still tells the layer."""
+    model = open_model(vit(2))
+
+    def wrong(X: Tensor) -> Tensor:
+        assert model.layers[1].ffn is not None
+        return 1.01 * model.layers[1].ffn(X)
+
+    first, second = model.layers
+    broken = replace(model, layers=(first, replace(second, ffn=wrong)))
+    with pytest.raises(InputError, match=r"^layer 1: its FFN sublayer, .* at token") as here:
+        inspect(broken, PIXELS[:3])
+    with pretend_card(), pytest.raises(InputError) as there:
+        moved(model.module)
+        inspect(broken, OnCard(PIXELS[:3]))
+    assert str(here.value) == str(there.value)

@@ -70,13 +70,15 @@ def stream(
     dtype: torch.dtype | None = None,
     progress: bool = False,
     see: See | None = None,
+    ask: Ask | None = None,
 ) -> Iterator[Extraction]:
     """`extract` batch by batch, in bounded memory: only one batch is held at a time.
 
     inputs: images, strings or tensors, one an input, from any iterable; or a whole tensor or
     dictionary of tensors, whose first dimension counts. see: told of every layer while the pass
-    is in it; then no trace is kept, and one layer's attention is in memory at a time. Raises
-    `InputError` as `extract` does, and for no inputs at all.
+    is in it; then no trace is kept, and one layer's attention is in memory at a time. ask: asks
+    in front of it for more of the layer, in the same wait for an accelerator. Raises `InputError`
+    as `extract` does, and for no inputs at all.
     """
     batch_size = whole_number("batch_size", batch_size, 1)
     check_inputs(inputs)
@@ -95,7 +97,7 @@ def stream(
                 size = len(read) if isinstance(read, Tensor) else count(read) or 1
                 new = checked.new(read)
                 told = None if see is None else layer_seen
-                extracted = _extracted(model, read, attention, dtype, new, told)
+                extracted = _extracted(model, read, attention, dtype, new, told, ask)
                 if see is None:
                     shown.update(len(extracted.keep))
                 yield extracted
@@ -205,7 +207,7 @@ def prepared_and_moved(model: Model, batch: Any) -> Any:
 @torch.no_grad()
 def _extracted(
     model: Model, batch: Any, attention: bool, dtype: torch.dtype | None, verify: bool,
-    see: See | None = None,
+    see: See | None = None, ask: Ask | None = None,
 ) -> Extraction:  # fmt: skip
     wide = torch.promote_types(model.dtype, torch.float32)
     keep = _keep(batch)
@@ -217,7 +219,7 @@ def _extracted(
                     given = _moved(batch, model.device, wide)
                     checked = Watch(model, keep, attention, wide, True, _forget)
                     errors, verify = checked.run(given).av_error, False
-            extracted = Watch(model, keep, attention, dtype or wide, verify, see).run(batch)
+            extracted = Watch(model, keep, attention, dtype or wide, verify, see, ask).run(batch)
         return replace(extracted, av_error=errors) if errors else extracted
     except InputError:
         raise
@@ -243,7 +245,8 @@ def _moved(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:
     if isinstance(batch, Mapping):
         return {name: _moved(value, device, dtype) for name, value in batch.items()}
     if isinstance(batch, Tensor):
-        return batch.to(device, dtype if batch.is_floating_point() else None)
+        wanted = dtype if batch.is_floating_point() else None
+        return batch.to(device, wanted, non_blocking=batch.is_cpu)
     return batch
 
 
@@ -262,6 +265,9 @@ def _keep(batch: Any) -> Tensor | None:
 # held against its description in this pass): what is measured of a layer while it is there. Of the
 # layer itself, its norms and value maps, `Model.layers` tells.
 See = Callable[[int, Trace, Tensor, bool], None]
+# The same of a trace that lies where the model does, in front of `See`; and what answers, with the
+# copy of the trace.
+Ask = Callable[[int, Trace, Tensor, bool, Questions], None]
 
 
 def _forget(number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
@@ -274,7 +280,7 @@ class Watch:
 
     attention: keep it; dtype: in which everything is kept; verify: hold every layer against its
     description (`verify`), in a pass in float32 or float64. see: told of each layer in place of
-    keeping its trace.
+    keeping its trace; ask: may ask for more of it.
     """
 
     model: Model
@@ -283,6 +289,7 @@ class Watch:
     dtype: torch.dtype
     verify: bool
     see: See | None
+    ask: Ask | None = None
     traces: list[Trace] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
     stream: Tensor | None = None  # as the last layer gave it, and as traces have it
@@ -345,7 +352,7 @@ class Watch:
             A = torch.where(keep[:, None, :, None], A, 0.0)
         self.errors.append(0.0)
         if self.verify:
-            verifier = Verifier(number, layer, keep, int(kept.sum(-1).argmin()), questions)
+            verifier = Verifier(number, layer, kept, int(kept.sum(-1).argmin()), questions)
             if A is not None and self.model.causal:
 
                 def later(most: float) -> None:
@@ -367,6 +374,9 @@ class Watch:
             mixed = caught.mixed
             held["mixed"] = A @ self._values(layer, heads(), caught) if mixed is None else mixed
         held = {name: each.to(self.dtype) for name, each in held.items()}
+        if self.ask is not None:
+            there = Trace(A, **({"before": caught.before.to(self.dtype)} | held))
+            self.ask(number, there, kept, self.verify, questions)
         held |= {} if A is None else {"attention": A}
         copies = dict(zip(held, questions.answered(list(held.values())), strict=True))
         start = copies.pop("before", self.stream)

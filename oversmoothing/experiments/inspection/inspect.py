@@ -107,7 +107,9 @@ def _inspected(
     if texts is not None:
         texts.cut = 0
     seen, av_error = Observer(described, budget, count(inputs)), 0.0
-    for batch in stream(described, inputs, batch_size=batch_size, progress=progress, see=seen.see):
+    for batch in stream(
+        described, inputs, batch_size=batch_size, progress=progress, see=seen.see, ask=seen.ask
+    ):
         av_error = max(av_error, *batch.av_error)
     noted = described if texts is None else described.noted(*texts.notes)
     if seen.plan is not None:

@@ -25,8 +25,9 @@ does; its sum does not. The attention A is the measured one throughout.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.budget import NAMED, Budget, Plan, plan_for
 from oversmoothing.experiments.inspection.heads_and_why import (
+    LARGEST,
     ValueModes,
     head_numbers,
     head_table,
@@ -45,7 +47,8 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     worst_heads,
 )
 from oversmoothing.experiments.inspection.states import DRAWN, StateNumbers, state_numbers
-from oversmoothing.experiments.models.model import Layer, Model, Norm, Trace
+from oversmoothing.experiments.inspection.verify import Questions
+from oversmoothing.experiments.models.model import Heads, Layer, Model, Norm, Trace, carried
 from oversmoothing.simulations.state_metrics import kept_parts, stream_log_ratio
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -100,21 +103,47 @@ class Observer:
         self.seen = 0
         # Value maps are decomposed once a layer, and only where that is asked.
         self.modes = cache(self._modes)
-        # The weights of the layer that is seen are read once.
-        self.layer = lru_cache(1)(lambda number: model.layers[number].once())
+        # The layer that is seen, its weights read once; what its FFN gives in the account.
+        self._read: tuple[int, Layer] = -1, model.layers[0]
+        self._fed: Iterator[Tensor] | None = None
         self._linear = True
         self._mean: Tensor | None = None
         self._log: Tensor | None = None
         # Attention of the heads that smooth most so far, [(change, layer, head, [A, ...])].
         self._named: list[tuple[float, int, int, list[NDArray[np.floating]]]] = []
 
+    def layer(self, number: int) -> Layer:
+        """That layer, whose weights lie on the CPU."""
+        if self._read[0] != number:
+            self._read = number, self.model.layers[number].once()
+        return self._read[1]
+
+    def ask(
+        self, number: int, trace: Trace, keep: Tensor, verified: bool, questions: Questions
+    ) -> None:
+        """For the weights of a layer, and what its FFN gives in the account."""
+        closely = max(0, min(self._planned(keep).closely - self.seen, len(keep)))
+        if self.seen and not closely:
+            return
+        layer = self.model.layers[number]
+        held = {name: each for name, each in vars(layer.heads).items() if each is not None}
+        pieces = _pieces(trace.some(slice(closely)), keep[:closely], verified)
+        ffn = layer.ffn
+        fed = [] if ffn is None else [ffn(X) for piece in pieces for X in _to_ffn(layer, *piece)]
+
+        def copied(*numbers: Tensor) -> None:
+            heads = Heads(**dict(zip(held, numbers, strict=False)))
+            self._read = number, replace(layer, read=lambda: heads)
+            self._fed = iter(numbers[len(held) :])
+
+        questions.judge([*held.values(), *fed], copied)
+
     def see(self, number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
         """A layer of a batch. Raises `InputError` for an input of one token, which nothing can
         agree with."""
         if not number:
             self._begin(keep)
-        plan = self.plan
-        assert plan is not None
+        plan, fed, self._fed = self._planned(keep), self._fed, None
         whole = None if bool(keep.all()) else keep
         ranks, closely, pairs, spectra = (
             max(0, min(n - self.seen, len(keep)))
@@ -130,7 +159,11 @@ class Observer:
         if ranks and self._linear:
             self.linearity.see(number, trace.some(slice(ranks)), keep[:ranks], self.seen)
         if closely:
-            change |= _account(layer, some, kept, verified)
+            parts = [
+                layer_account(layer, part, partial(stream_log_ratio, keep=mask), mask, verify, fed)
+                for part, mask, verify in _pieces(some, kept, verified)
+            ]
+            change |= {name: torch.cat([each[name] for each in parts]) for name in PART_NAMES}
             heads = head_numbers(layer, some, kept, self.model.causal, pairs)
             if spectra:
                 self._spectra(number, trace.some(slice(spectra)), keep[:spectra], heads)
@@ -142,6 +175,8 @@ class Observer:
                 self.close.add(number + 1, own)
         self.changes.add(number, {f"log_change_{name}": value for name, value in change.items()})
         self.drift.add(number, {"attention_drift": self._drift(number, trace, whole)})
+        if not self.seen and self.model.width <= LARGEST:
+            self.modes(number)  # while its weights are there
         self._log = end
         if number == self.model.depth - 1:
             self.seen += len(keep)
@@ -154,7 +189,7 @@ class Observer:
         if self.spectra is None:
             self.spectra = spectra.Spectra(self.model)
         value = self.modes(number)
-        self.spectra.see(number, trace, keep, value)
+        self.spectra.see(number, trace, keep, value, self.layer(number).heads)
         for name, values in spectra.head_dominance(trace, keep, value).items():
             heads[name][:, : len(keep)] = values
 
@@ -204,12 +239,15 @@ class Observer:
                 "tokens become alike is asked of two or more: leave it out"
             )
         self.lengths |= {int(each) for each in number}
+
+    def _planned(self, keep: Tensor) -> Plan:
         if self.plan is None:
             of = len(keep) if self.inputs is None else self.inputs
             self.plan = plan_for(self.budget, self.model, keep.shape[1], of)
             # Few inputs never have the tokens that a fit takes.
             few = self.plan.ranks * keep.shape[1] < 2 * ENOUGH * self.model.width
             self._linear = not few or self.inputs is None or self.plan.ranks > len(keep)
+        return self.plan
 
     def _state(self, row: int, X: Tensor, keep: Tensor | None, closely: int) -> Tensor:
         """log HFC/LFC [b] of a state whose numbers are kept."""
@@ -328,6 +366,7 @@ def _scores(fitted: Sums, scored: Sums) -> tuple[float, float]:
 # ----------------------------------------------------------------- the account of a layer
 PARTS = ("body", "scales", "gains")
 SUBLAYERS = ("attention", "ffn")
+Piece = tuple[Trace, Tensor | None, bool]  # trace, keep (None for all), verify
 PART_NAMES = tuple(f"{sublayer}_{part}" for sublayer in SUBLAYERS for part in PARTS)
 
 
@@ -339,22 +378,30 @@ def bare(norm: Norm, X: Tensor, keep: Tensor | None = None) -> Tensor:
     square = norm.square(centred)
     if keep is None:
         return centred * square.mean(-2, keepdim=True).rsqrt()
-    weight = keep.unsqueeze(-1).to(square.dtype)
+    weight = carried(keep.unsqueeze(-1), square)
     return centred * ((square * weight).sum(-2, keepdim=True) / weight.sum(-2, True)).rsqrt()
 
 
-def _account(layer: Layer, trace: Trace, keep: Tensor, verified: bool) -> dict[str, Tensor]:
-    """`layer_account` of a batch; of the first inputs of a pass that is verified computed from the
-    weights to the last, so that their sum can be held against the change."""
+def _pieces(trace: Trace, keep: Tensor, verified: bool) -> Iterator[Piece]:
+    """The parts of a batch whose account is computed together: of the first inputs of a pass that
+    is verified from the weights to the last, so that their sum can be held against the change."""
     proved = PROVED if verified else 0
-    numbers: list[dict[str, Tensor]] = []
     for part, verify in ((slice(proved), True), (slice(proved, None), False)):
         kept = keep[part]
         if len(kept):
-            mask = None if bool(kept.all()) else kept
-            measure = partial(stream_log_ratio, keep=mask)
-            numbers.append(layer_account(layer, trace.some(part), measure, mask, verify=verify))
-    return {name: torch.cat([each[name] for each in numbers]) for name in numbers[0]}
+            yield trace.some(part), None if bool(kept.all()) else kept, verify
+
+
+def _switched_on(keep: Tensor | None, verify: bool) -> list[Callable[[Norm, Tensor], Tensor]]:
+    """A norm in the steps of PARTS; the last only where it is computed."""
+    return [partial(bare, keep=keep), Norm.scaled, *([Norm.__call__] if verify else [])]
+
+
+def _to_ffn(layer: Layer, trace: Trace, keep: Tensor | None, verify: bool) -> list[Tensor]:
+    """What its FFN is given in the account."""
+    X = trace.before if layer.placement == "parallel" else trace.after_attention
+    steps = _switched_on(keep, verify)
+    return [X] if layer.placement == "post" else [step(layer.norm_ffn, X) for step in steps]
 
 
 def layer_account(
@@ -362,49 +409,42 @@ def layer_account(
     trace: Trace,
     log_ratio: Callable[[Tensor], Tensor],
     keep: Tensor | None = None,
-    *,
     verify: bool = True,
+    fed: Iterator[Tensor] | None = None,
 ) -> dict[str, Tensor]:
     """{'attention_body', 'attention_scales', ..., 'ffn_gains': change of the natural log, [b]}.
 
     log_ratio maps a stream [b, n, d] to log HFC/LFC [b], float64, over the kept tokens; keep [b, n]
     bool or None for all. With verify each part is computed from the weights, so that their sum is
     the measured change only where the model was read rightly; without, the last step of a sublayer
-    is the measured stream.
+    is the measured stream. fed: what the FFN gives, step by step, where it is known.
     """
     assert trace.attention is not None
     A = trace.attention.to(trace.before.dtype)
     weights = layer.heads.to(A.device, A.dtype)
     start, middle, end = map(log_ratio, (trace.before, trace.after_attention, trace.after_ffn))
+    steps = _switched_on(keep, verify)
 
     def account(
-        norm: Norm, behind: Norm, f: Callable[[Tensor], Tensor], seen: Tensor, base: Tensor,
-        first: Tensor, last: Tensor,
-    ) -> list[Tensor]:  # fmt: skip
+        norm: Norm, behind: Norm, made: Iterator[Tensor], base: Tensor, first: Tensor, last: Tensor
+    ) -> list[Tensor]:
         """The parts of a sublayer's change from log HFC/LFC `first` to the measured `last`: it
-        adds to `base` what it makes of `seen`."""
-        steps: list[Callable[[Norm, Tensor], Tensor]] = [partial(bare, keep=keep), Norm.scaled]
-        steps += [Norm.__call__] if verify else []
+        adds to `base` what it has made, step by step."""
         if layer.placement == "post":
-            added = base + f(seen)
+            added = base + next(made)
             logs = [log_ratio(added), *(log_ratio(step(norm, added)) for step in steps[1:])]
         else:
-            logs = [log_ratio(base + step(behind, f(step(norm, seen)))) for step in steps]
+            logs = [log_ratio(base + step(behind, Z)) for step, Z in zip(steps, made, strict=False)]
         logs = [first, *logs, *([] if verify else [last])]
         return [after - before for before, after in pairwise(logs)]
 
-    def mix(N: Tensor) -> Tensor:
-        return weights.attended(A, N)
-
-    before, between = trace.before, trace.after_attention
-    changes = account(
-        layer.norm_attention, layer.output_norm_attention, mix, before, before, start, middle
-    )
+    before, between, norm = trace.before, trace.after_attention, layer.norm_attention
+    given = [before] if layer.placement == "post" else (step(norm, before) for step in steps)
+    mixed = (weights.attended(A, N) for N in given)
+    changes = account(norm, layer.output_norm_attention, mixed, before, start, middle)
     if layer.ffn is None:
         changes += [torch.zeros_like(start)] * len(PARTS)
     else:
-        seen = before if layer.placement == "parallel" else between
-        changes += account(
-            layer.norm_ffn, layer.output_norm_ffn, layer.ffn, seen, between, middle, end
-        )
+        own = fed or map(layer.ffn, _to_ffn(layer, trace, keep, verify))
+        changes += account(layer.norm_ffn, layer.output_norm_ffn, own, between, middle, end)
     return dict(zip(PART_NAMES, changes, strict=True))

@@ -27,7 +27,7 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     matrices,
     value_projection,
 )
-from oversmoothing.experiments.models.model import Model, Trace
+from oversmoothing.experiments.models.model import Heads, Model, Trace
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.running import steps
 from oversmoothing.simulations.spectra.head_values import (
@@ -74,15 +74,15 @@ class Spectra:
     """What is taken of the spectra of attention, layer by layer while it is there."""
 
     def __init__(self, model: Model) -> None:
-        self.model, self.inputs = model, 0
+        self.inputs = 0
         self._columns: list[list[dict[str, Array]]] = [[] for _ in model.layers]
         self._values: dict[int, Discs] = {}
 
-    def see(self, number: int, trace: Trace, keep: Tensor, value: ValueModes) -> None:
-        """A layer of a batch, all of whose inputs are taken; value: of its H."""
+    def see(self, number: int, trace: Trace, keep: Tensor, value: ValueModes, heads: Heads) -> None:
+        """A layer of a batch, all of whose inputs are taken; value: of its H, of its `heads`."""
         self.inputs += 0 if number else len(keep)
         if number not in self._values:
-            H = value_projection(self.model.layers[number].heads)
+            H = value_projection(heads)
             self._values[number] = known_values(value_discs(H), H)
         attention = matrices(trace, keep)
         lengths = sorted({A.shape[-1] for A in attention})

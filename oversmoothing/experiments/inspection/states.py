@@ -32,6 +32,7 @@ from torch import Tensor
 from oversmoothing.experiments.inspection.extract import prepared
 from oversmoothing.experiments.models.inputs import Texts
 from oversmoothing.experiments.models.model import Model
+from oversmoothing.simulations.state import fetched
 from oversmoothing.simulations.state_metrics import stream_state
 
 # Tokens of more than this many times the median norm count as sinks, registers among them.
@@ -330,7 +331,7 @@ def shown_words(model: Model, inputs: Any) -> list[list[str]] | None:
         return None
     whole = batch if isinstance(batch, Mapping) else {"input_ids": batch}
     mask = whole.get("attention_mask", torch.ones_like(whole["input_ids"]))
-    texts = zip(whole["input_ids"], mask.bool(), strict=True)
+    texts = zip(*fetched([whole["input_ids"], mask.bool()]), strict=True)
     words = [model.prepare.words(ids[kept].tolist()) for ids, kept in texts]
     return None if None in words else words  # type: ignore[return-value]
 

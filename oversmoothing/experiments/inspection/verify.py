@@ -23,13 +23,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Never
 
 import torch
 from torch import Tensor
 
 from oversmoothing.experiments.models.layers import Caught
-from oversmoothing.experiments.models.model import Heads, Layer, Norm, without_autocast
+from oversmoothing.experiments.models.model import Heads, Layer, Norm, carried, without_autocast
 from oversmoothing.simulations.state import fetched
 from oversmoothing.theory.support.errors import InputError
 
@@ -52,27 +53,31 @@ class Questions:
 
     def __init__(self) -> None:
         self._asked: list[Tensor] = []
-        self._told: list[Callable[[float], object]] = []
+        self._judges: list[tuple[int, Callable[..., object]]] = []
 
     def ask(self, number: Tensor, told: Callable[[float], object]) -> None:
         """number []: `told` of it, if it is not 0, in the order of asking."""
-        self._asked.append(number.double())
-        self._told.append(told)
+        self.judge([number], lambda copy: told(float(copy)) if copy else None)
+
+    def judge(self, numbers: Sequence[Tensor], by: Callable[..., object]) -> None:
+        """`by` of their copies on the CPU, in the order of asking."""
+        self._asked += numbers
+        self._judges.append((len(numbers), by))
 
     def answered(self, also: Sequence[Tensor]) -> list[Tensor]:
         """`also`, copied to the CPU in the same wait. Raises what one that is told raises."""
-        *copies, numbers = fetched([*also, torch.stack(self._asked)])
-        for number, told in zip(numbers.tolist(), self._told, strict=True):
-            if number:
-                told(number)
-        return copies
+        copies = fetched([*also, *self._asked])
+        asked = iter(copies[len(also) :])
+        for many, judge in self._judges:
+            judge(*islice(asked, many))
+        return copies[: len(also)]
 
 
 @dataclass(frozen=True)
 class Verifier:
-    """The checks of layer `number`, from 0; keep [b, n]: the tokens that count; fewest: which input
-    has the fewest; questions: where the answers are asked for; inputs: which those are of the
-    batch, where they are not all of it.
+    """The checks of layer `number`, from 0; keep [b, n] on the CPU: the tokens that count; fewest:
+    which input has the fewest; questions: where the answers are asked for; inputs: which those are
+    of the batch, where they are not all of it.
 
     An answer raises `InputError` with the layer, the part, the size of the error and the token
     where it is largest.
@@ -92,11 +97,13 @@ class Verifier:
         if caught.normed is not None:
             N = self.layer.norm_attention(caught.before)
             moved = self._moved(self.layer.norm_attention, caught.before, N)
-            self._compare(N, caught.normed, moved, "the norm of its attention", _NORM)
+            self._compare(N, caught.normed, [moved], "the norm of its attention", _NORM)
         mixed, reach = _mixed_values(A, V)
-        moved = _value_rounding(reach, heads)
+        parts = [reach, heads.W_O @ heads.W_O.mT, *([] if heads.b_O is None else [heads.b_O])]
         own, part = heads.joined(mixed), "attention times values"
-        self._compare(own, caught.output, moved, part, _ATTENTION, blind=BLIND, told=told)
+        self._compare(
+            own, caught.output, parts, part, _ATTENTION, of=_value_rounding, blind=BLIND, told=told
+        )
 
     def sublayers(self, caught: Caught, middle: Tensor) -> None:
         """Norms, sums and FFN; middle: the stream between the sublayers.
@@ -108,12 +115,12 @@ class Verifier:
         def some(X: Tensor) -> Tensor:
             return X[:1] if few == [0] else torch.stack([X[k] for k in few])
 
-        part, layer = replace(self, keep=some(self.keep), inputs=few), self.layer
+        part, layer = replace(self, keep=self.keep[few], inputs=few), self.layer
         streams = (caught.before, caught.output, middle, caught.end)
         before, output, middle, after = (_wide(some(X)) for X in streams)
         part._added(before, output, middle, "attention")
         if layer.ffn is None:
-            part._compare(middle, after, _lengths(after), "the stream behind it", _SUM)
+            part._compare(middle, after, [_lengths(after)], "the stream behind it", _SUM)
             return
         seen = before if layer.placement == "parallel" else middle
         N = seen if layer.placement == "post" else layer.norm_ffn(seen)
@@ -134,18 +141,18 @@ class Verifier:
         size: Tensor | None = torch.maximum(_lengths(added), _lengths(after - before))
         if layer.placement == "post":
             scale = norm.square(norm.centred(total)).squeeze(-1).rsqrt()
-            moved = moved * scale * norm.gain.abs().max().to(total) + _lengths(after)
+            moved = moved * scale * carried(norm.gain.abs().max(), total) + _lengths(after)
             total, size = norm(total), None
         part = f"its {of} sublayer, as a residual sum,"
-        self._compare(total, after, moved, part, _SUM, size)
+        self._compare(total, after, [moved], part, _SUM, size)
 
     def _moved(self, norm: Norm, X: Tensor, Y: Tensor) -> Tensor:
         """How far a rounding of X and of the norm moves what it gives, [b, n]."""
         if norm.kind == "none":
             return _lengths(Y)
         scale = norm.square(norm.centred(X)).squeeze(-1).rsqrt()
-        moved = _lengths(Y) + _lengths(X) * scale * norm.gain.abs().max().to(X)
-        return moved if norm.shift is None else moved + _lengths(norm.shift.to(X))
+        moved = _lengths(Y) + _lengths(X) * scale * carried(norm.gain.abs().max(), X)
+        return moved if norm.shift is None else moved + _lengths(carried(norm.shift, X))
 
     def _ffn(self, N: Tensor) -> Tensor:
         """What the FFN gives; that it does so token by token is asked of the first input."""
@@ -162,51 +169,48 @@ class Verifier:
             moved = _lengths(ffn(one * (1 + EPS * signs)) - apart) / EPS + _lengths(apart)
             rest = replace(self, keep=self.keep[:1, some], inputs=None)
             rest._compare(
-                apart.flip(1), given[:1, some], moved.flip(1), "its FFN, token by token,", _APART
+                apart.flip(1), given[:1, some], [moved.flip(1)], "its FFN, token by token,", _APART
             )
         return given
 
     def _compare(
-        self, own: Tensor, given: Tensor, moved: Tensor, part: str, advice: str,
-        size: Tensor | None = None, *, blind: float = torch.inf,
-        told: Callable[[float], object] | None = None,
+        self, own: Tensor, given: Tensor, moved: Sequence[Tensor], part: str, advice: str,
+        size: Tensor | None = None, *, of: Callable[..., Tensor] = lambda moved: moved,
+        blind: float = torch.inf, told: Callable[[float], object] | None = None,
     ) -> None:  # fmt: skip
-        """told: the largest error at a token, relative to size [b, n] (default: the longer of
-        both), if it is not 0."""
+        """of: what makes of `moved`, on the CPU, how far a rounding moves each token [b, n]. told:
+        the largest error at a token, relative to size [b, n] (default: the longer of both), if it
+        is not 0."""
         own, given, keep = _wide(own), _wide(given), self.keep
-        error = _lengths(own - given)
-        allowed = (ROUNDINGS * EPS) * moved.to(error)
-        length = torch.maximum(_lengths(own), _lengths(given)) if size is None else size
-        relative = torch.where(error == 0, 0.0, error / length)
-        # At which of the kept tokens they differ beyond rounding.
-        wrong = keep & ~(error <= allowed)
+        longer = torch.maximum(_lengths(own), _lengths(given)) if size is None else size
 
-        def differs(_: float) -> None:
-            shown = torch.where(wrong, relative, -1.0).nan_to_num(torch.inf)
-            worst = int(shown.argmax())
-            where, token = divmod(worst, keep.shape[1])
-            where = where if self.inputs is None else self.inputs[where]
-            rounding = float((allowed / length).flatten()[worst])
-            self._refuse(
-                f"{part} differs from what the description says by "
-                f"{float(relative.flatten()[worst]):.1e} of it at token {token} of input {where}, "
-                f"beyond rounding at {int(wrong.sum())} of {int(keep.sum())} tokens (there at most "
-                f"{rounding:.1e} is rounding): {advice}"
-            )
+        def judged(error: Tensor, length: Tensor, *moved: Tensor) -> None:
+            allowed = (ROUNDINGS * EPS) * of(*moved).to(error)
+            relative = torch.where(error == 0, 0.0, error / length)
+            # At which of the kept tokens they differ beyond rounding.
+            wrong = keep & ~(error <= allowed)
+            if bool(wrong.any()):
+                shown = torch.where(wrong, relative, -1.0).nan_to_num(torch.inf)
+                worst = int(shown.argmax())
+                where, token = divmod(worst, keep.shape[1])
+                where = where if self.inputs is None else self.inputs[where]
+                rounding = float((allowed / length).flatten()[worst])
+                self._refuse(
+                    f"{part} differs from what the description says by "
+                    f"{float(relative.flatten()[worst]):.1e} of it at token {token} of input "
+                    f"{where}, beyond rounding at {int(wrong.sum())} of {int(keep.sum())} tokens "
+                    f"(there at most {rounding:.1e} is rounding): {advice}"
+                )
+            if 2 * int((keep & (allowed > blind * length)).sum()) > int(keep.sum()):
+                self._refuse(
+                    f"{part} cannot be verified: rounding alone may be "
+                    f"{float((allowed / length)[keep].median()):.1e} of it at a token, its terms "
+                    "cancelling"
+                )
+            if told is not None and (most := float(torch.where(keep, relative, 0.0).amax())):
+                told(most)
 
-        def hidden(_: float) -> None:
-            self._refuse(
-                f"{part} cannot be verified: rounding alone may be "
-                f"{float((allowed / length)[keep].median()):.1e} of it at a token, its terms "
-                "cancelling"
-            )
-
-        self.questions.ask(wrong.any(), differs)
-        if blind < torch.inf:
-            much = keep & (allowed > blind * length)
-            self.questions.ask(2 * much.sum() > keep.sum(), hidden)
-        if told is not None:
-            self.questions.ask(torch.where(keep, relative, 0.0).amax(), told)
+        self.questions.judge([_lengths(own - given), longer, *moved], judged)
 
     def _refuse(self, what: str) -> Never:
         raise InputError(f"layer {self.number}: {what}")
@@ -218,13 +222,13 @@ def _mixed_values(A: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
     return both[..., :-1], both[..., -1]
 
 
-def _value_rounding(reach: Tensor, heads: Heads) -> Tensor:
+def _value_rounding(reach: Tensor, squares: Tensor, b_O: Tensor | None = None) -> Tensor:
     """By how many eps rounding values, their sum and the softmax moves each token of the output, to
     first order: [b, n], sum_h |W_O,h| sum_j A_tj |v_j| and the bias's length, |W_O| spectral.
-    reach: of `_mixed_values`."""
-    square = torch.linalg.eigvalsh(heads.W_O @ heads.W_O.mT)[:, -1]
+    reach: of `_mixed_values`; squares: W_O W_O^T of each head."""
+    square = torch.linalg.eigvalsh(squares)[:, -1]
     total: Tensor = (reach * square.clamp_min(0.0).sqrt().unsqueeze(-1)).sum(1)
-    return total if heads.b_O is None else total + torch.linalg.vector_norm(heads.b_O)
+    return total if b_O is None else total + torch.linalg.vector_norm(b_O)
 
 
 def _wide(X: Tensor) -> Tensor:

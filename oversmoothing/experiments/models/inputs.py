@@ -23,6 +23,7 @@ from torch.nn.utils.rnn import pad_sequence
 from oversmoothing.experiments.models.checkpoints import read_object
 from oversmoothing.experiments.models.library import quiet, refusing
 from oversmoothing.experiments.models.pictures import PIXELS, upright_rgb
+from oversmoothing.simulations.state import fetched
 from oversmoothing.theory.support.errors import InputError, required
 from oversmoothing.theory.support.files import read_text
 
@@ -164,12 +165,13 @@ class Texts:
                 f"a text has {ids.shape[1]} tokens, the model reads at most {self.longest}: cut it"
             )
         mask = batch.get("attention_mask") if isinstance(batch, Mapping) else None
-        if mask is not None and (mask.shape != ids.shape or not bool(mask.bool().any(1).all())):
+        kept = [] if mask is None or mask.shape != ids.shape else [mask.bool().any(1).all()]
+        low, high, *all_kept = (int(each) for each in fetched([ids.min(), ids.max(), *kept]))
+        if mask is not None and not any(all_kept):
             raise InputError(
                 f"the attention mask {tuple(mask.shape)} must have the shape of the ids "
                 f"{tuple(ids.shape)} and keep a token of every text"
             )
-        low, high = int(ids.min()), int(ids.max())
         if low < 0 or (self.vocabulary is not None and high >= self.vocabulary):
             raise InputError(
                 f"token ids from {low} to {high}; the model knows 0 to {self.vocabulary}, exclusive"

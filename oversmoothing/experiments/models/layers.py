@@ -214,26 +214,27 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
     scaling = _scales(r)
     query, key = (None, None) if scaling is None else (r.query, r.key)
 
+    b_V = value.b if averaged == 1 else value.b.expand(averaged, -1) / averaged
+    shifts = _raw_bias(query), _raw_bias(key), b_V, out.b[0]
+    # Biases are held, and asked but once whether they are 0.
+    some = torch.stack([(b != 0).any().to(b_V.device) for b in shifts]).tolist()
+    given = [b if any_ else None for b, any_ in zip(shifts, some, strict=True)]
+
     def heads() -> Heads:
-        W_V, b_V, W_O = value.W, value.b, out.W[0]
+        W_V, W_O = value.W, out.W[0]
         W_O = W_O[r.columns.to(W_O.device, non_blocking=True)]
         if averaged > 1:
-            W_V, b_V = (t.expand(averaged, *t.shape[1:]) / averaged for t in (W_V, b_V))
+            W_V = W_V.expand(averaged, *W_V.shape[1:]) / averaged
             W_O = W_O.expand(averaged, -1, -1)
-        W_Q, b_Q = _raw(query, W_V)
-        W_K, b_K = _raw(key, W_V)
-        shifts = b_Q, b_K, b_V, out.b[0]
-        some = torch.stack([(b != 0).any().to(b_V.device) for b in shifts]).tolist()
-        given = (b if any_ else None for b, any_ in zip(shifts, some, strict=True))
-        return Heads(W_Q, W_K, W_V, W_O, *given)
+        return Heads(_raw(query, W_V), _raw(key, W_V), W_V, W_O, *given)
 
     return Layer(
         read=heads,
         number=number * averaged,
         width=width,
         live=bool(value.name and out.name),
-        norm_attention=_sized(norm, d),
-        norm_ffn=_sized(r.norm_ffn, d),
+        norm_attention=_held(norm, d),
+        norm_ffn=_held(r.norm_ffn, d),
         placement=r.placement,
         ffn=ffn_of(g, module, r.fed, r.ffn),
         block=g.block(r.product.out, r.end).module,
@@ -243,16 +244,18 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
         sinks=r.sinks,
         plain=scaling is not None,
         output_scale=out.one or out.scale[0],  # type: ignore[index]
-        output_norm_attention=r.norm_behind,
-        output_norm_ffn=r.norm_ffn_behind,
+        output_norm_attention=_held(r.norm_behind, d),
+        output_norm_ffn=_held(r.norm_ffn_behind, d),
         parts=_parts(module, r),
         layout=layout if averaged == 1 else Layout("bhi", averaged),
         places=_places(g, r, before),
     )
 
 
-def _sized(norm: Norm, width: int) -> Norm:
-    return replace(norm, gain=torch.ones(width)) if norm.gain.ndim == 0 else norm
+def _held(norm: Norm, width: int) -> Norm:
+    """With its numbers on the CPU: an accelerator is given them without a wait."""
+    gain = torch.ones(width) if norm.gain.ndim == 0 else norm.gain.cpu()
+    return replace(norm, gain=gain, shift=None if norm.shift is None else norm.shift.cpu())
 
 
 def _scales(r: Reading) -> float | None:
@@ -269,14 +272,18 @@ def _scales(r: Reading) -> float | None:
     return scaling
 
 
-def _raw(m: Map | None, W_V: Tensor) -> tuple[Tensor, Tensor]:
-    """(W, b) without what they are multiplied with; of queries that are no linear map, empty."""
+def _raw(m: Map | None, W_V: Tensor) -> Tensor:
+    """W without what it is multiplied with; of queries that are no linear map, empty."""
     if m is None:
-        heads, d, _ = W_V.shape
-        return W_V.new_zeros(heads, d, 0), W_V.new_zeros(heads, 0)
-    if m.one:
-        return replace(m, scale=1.0).W, m.b / m.one if m.own is None else m.own
-    return m.W, m.b
+        return W_V.new_zeros(*W_V.shape[:2], 0)
+    return replace(m, scale=1.0).W if m.one else m.W
+
+
+def _raw_bias(m: Map | None) -> Tensor:
+    """b without what it is multiplied with, or empty."""
+    if m is None or not m.one:
+        return torch.empty(0) if m is None else m.b
+    return m.b / m.one if m.own is None else m.own
 
 
 def _attends(g: Graph, r: Reading) -> nn.Module:

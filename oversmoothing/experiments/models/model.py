@@ -116,6 +116,11 @@ Placement = Literal["pre", "post", "parallel"]
 Modality = Literal["vision", "text", "features"]
 
 
+def carried(few: Tensor, X: Tensor) -> Tensor:
+    """These numbers where X lies, in its dtype; nobody waits for what comes from the CPU."""
+    return few.to(X, non_blocking=few.is_cpu)
+
+
 @dataclass(frozen=True)
 class Norm:
     """LayerNorm (kind 'layer'), RMSNorm ('rms') or none ('none'); gain [d], shift [d] or None.
@@ -134,8 +139,8 @@ class Norm:
         if self.kind == "none":
             return X
         Y = self.scaled(X.float() if X.dtype in (torch.float16, torch.bfloat16) else X)
-        Y = Y * self.gain.to(Y)
-        return (Y if self.shift is None else Y + self.shift.to(Y)).to(X.dtype)
+        Y = Y * carried(self.gain, Y)
+        return (Y if self.shift is None else Y + carried(self.shift, Y)).to(X.dtype)
 
     def scaled(self, X: Tensor) -> Tensor:
         """N(X) with each token's own scale and unit gains."""
