@@ -187,7 +187,7 @@ def shares(weights: list[int]) -> list[Fraction]:
 
 # What is added to entry first + step i of row i, and first and step: A comes close to the identity,
 # the reversal or a rotation of the tokens, its eigenvalues to 1, -1 or others on the circle.
-_CLOSE = [*[(0, 0, 1)] * 4, *[(300, 0, 1), (2000, 0, 1)] * 2, (300, -1, -1), (300, 1, 1)]
+_CLOSE = [*[(0, 0, 1)] * 5, (50, 0, 1), *[(300, 0, 1)] * 3, (50, -1, -1), (50, 1, 1)]
 
 
 @st.composite
