@@ -84,8 +84,8 @@ class _Box:
             yield f"{real}{name} from {low} to {high} ({len(values)} values)"
 
     def words(self) -> str:
-        """ "n <= 4, d <= 3, h from -3 to 2 (80 values), no zero in A, entries of size at most 3", and
-        their denominators."""
+        """ "n <= 4, d <= 3, h from -3 to 2 (80 values), no zero in A, entries of size at most 3",
+        and their denominators."""
         said = [f"{name} <= {most}" for name, most in (("n", self.n), ("d", self.d)) if most]
         said += [*self._drawn("h"), *self._drawn("a")]
         if self.n > 1 and not self.zeros:
