@@ -125,7 +125,8 @@ def prove(
         print(to_json(to_json_object(entries)), end="")
     else:
         shown = [entry for entry in entries if entry.claim.name in asked or not entry.as_recorded]
-        print(whole_text(shown, in_full=bool(kind or words)))
+        ran = [entry.claim.name for entry in entries]
+        print(whole_text(shown, in_full=bool(kind or words), ran=ran))
         if page is not None:
             print(f"wrote {page}")
     if own is not None:
@@ -144,17 +145,20 @@ def _run(
     from oversmoothing.theory.proofs.report import of_finding
     from oversmoothing.theory.proofs.run import run_claims
 
+    asked = chosen
     if kinds is None:
         chosen = ledger.cited(chosen)
     formal = [e for c in chosen for e in c.evidence if isinstance(e, Formal)]
     if (kinds is not None and Kind.FORMAL not in kinds) or coq_version() is None:
         formal = []
-    before = sum(kept(each.theorem, each.sources) for each in formal)
+    known = [each for each in formal if kept(each.theorem, each.sources)]
+    before, own_alone = len(known), [e for claim in asked for e in claim.evidence]
     waits = before < len(formal)
-    if before:
+    if known:
+        cited = "" if all(e in own_alone for e in known) else ", those of cited claims among them"
         print(
-            f"Coq checked {before} of {len(formal)} theorems in an earlier run, those of cited "
-            "claims among them; its answers were kept",
+            f"Coq checked {before} of {len(formal)} theorems in an earlier run{cited}; its answers "
+            "were kept",
             file=sys.stderr,
         )
     if waits:

@@ -140,6 +140,7 @@ TOLD = {
     "floats within the tolerance": (
         claim(FLOATS.format("0"), evidence="by.law(law, tolerance=1e-12)"),
         0,
+        "law: not violated",
         "none violates it",
     ),
     "floats beyond the tolerance": (
@@ -198,7 +199,8 @@ def test_a_hypothesis_repairs_it_and_a_search_alone_proves_nothing(prove):
     words = " ".join(out.split())
     assert re.search(
         r"no counterexample in \d+ instances \(\d+ more miss a hypothesis\) with n <= \d, "
-        r"d <= 1, no zero in A, entries of size at most \d and with denominators up to \d+: "
+        r"d <= 1, h from -\d\S* to -\d\S* \(\d+ values\), Re a from \S+ to \S+ \(\d+ values\), "
+        r"no zero in A, entries of size at most \d and with denominators up to \d+: "
         r"a search, no proof",
         words,
     )
@@ -216,8 +218,13 @@ def test_a_search_says_its_box_in_words_and_in_json():
     entries = [abs(x) for case in seen for M in case for row in M for x in row]
     n, below = max(len(A) for A, _, _ in seen), max(x.denominator for x in entries)
     size = f"{float(max(entries)):.4g} and with denominators up to {below}"
-    box = f"n <= {n}, d <= 1, no zero in A, entries of size at most {size}"
-    assert found.data["box"] == box and found.detail.endswith(f"none violates it: {box}")
+    values = {H[0][0] for _, H, _ in seen}
+    h = f"h from {float(min(values)):.4g} to {float(max(values)):.4g} ({len(values)} values)"
+    others = [a for A, _, _ in seen for a in np.sort(np.linalg.eigvals(np.array(A, float)))[:-1]]
+    a = f"Re a from {np.real(others).min():.4g} to {np.real(others).max():.4g} ("
+    box = found.data["box"]
+    assert box.startswith(f"n <= {n}, d <= 1, {h}, {a}") and found.detail.endswith(f": {box}")
+    assert box.endswith(f" values), no zero in A, entries of size at most {size}")
     assert found.data["filtered"] > 0 and found.data["examples"] == len(seen)
 
 
@@ -267,7 +274,7 @@ def test_a_theorem_of_coq_beside_the_file_proves_its_clause(prove, tmp_path, mon
     for said, other in (("to check: 1;", "before"), ("Coq checked 1 of 1 theorems", "to check")):
         status, out, err = prove(text)
         assert status == 0 and "mine: machine-checked" in out and "1 + 1 = 2" in out
-        assert said in err and other not in err
+        assert said in err and other not in err and "cited" not in err
     # Another text, for a process builds a file once.
     Path("Sorry.v").write_text("Theorem sums : 1 + 1 = 3.\nProof. Admitted.\n")
     status, out, _ = prove(text.replace("Mine.", "Sorry."))
@@ -385,6 +392,89 @@ def test_a_claim_of_the_file_is_chosen_by_its_name(prove):
     assert prove(claim(), "mine")[0] == 0
     status, _, err = prove(claim(), "T2b")
     assert status == 2 and "no claim 'T2b'; there are mine" in err
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [("-21/20", "0"), ("-1", "1"), ("0", "1/1000000"), ("1/3", "334/1000"), ("-40", "25/2")],
+)
+def test_an_interval_is_drawn_at_its_ends_near_them_and_all_through(low, high):
+    """However short: in each of its quarters, and a five-hundredth of it from each end."""
+    low, high = Fraction(low), Fraction(high)
+    elements = [draw.fractions(low, high), draw.inside(low, high)]
+    closed, opened = ({*getattr(e, "wrapped_strategy", e).elements} for e in elements)
+    assert closed - opened == {low, high} and all(low < x < high for x in opened)
+    places = [(x - low) / (high - low) for x in opened]
+    assert min(places) < Fraction(1, 500) and max(places) > Fraction(499, 500)
+    assert {int(4 * place) for place in places} == {*range(4)}
+    for cut in (100, 30, 10):
+        assert any(Fraction(1, 3 * cut) / 2 < place < Fraction(1, cut) for place in places)
+    assert len(closed) < 12 * max(6, 46 * (high - low))
+
+
+RARE = """
+import oversmoothing
+from fractions import Fraction
+def law(A, H):
+    return oversmoothing.verdict(A=A, H=H).verdict {}
+"""
+SPECTRUM = "by.law(law, draw.cases(H=draw.with_spectrum(draw.inside({}, {}), 1, 1)))"
+SEVERAL = "given.POSITIVE, given.TWO_TOKENS, given.REAL_H"
+
+
+@pytest.mark.parametrize("seed", ["0", "1", "2"])
+def test_what_fails_only_near_the_end_of_an_interval_is_found(prove, seed):
+    """T2b (4): h in [-21/20, -1) smooths, where a > 10/11; no other h in [-21/20, 0) does."""
+    evidence = SPECTRUM.format("Fraction(-21, 20)", 0)
+    text = claim("", SEVERAL, evidence, above=RARE.format("!= 'SMOOTHING'"))
+    text = text.replace("\ndef law(A, H, X0):\n    \n", "")
+    status, out, _ = prove(text, "--seed", seed, examples=200)
+    assert status == 1 and "mine: refuted" in out and "(here SMOOTHING, rho_C = 0.0" in out
+
+
+def test_a_tie_is_said_to_be_one_and_what_is_none_is_preferred(prove):
+    def found(low: int, high: int) -> str:
+        evidence = SPECTRUM.format(low, high)
+        text = claim("", SEVERAL, evidence, above=RARE.format("== 'SMOOTHING'"))
+        text = text.replace("\ndef law(A, H, X0):\n    \n", "").replace("inside", "fractions")
+        return prove(text)[1]
+
+    both = found(-1, 3)
+    halves, tie = "A = [[1/2, 1/2], [1/2, 1/2]], H = ", "[[0]] (here a TIE, rho_C = 1, rho_Q = 1)"
+    assert f"counterexample: {halves}[[-1" in both and "(here NON_SMOOTHING, rho_C" in both
+    assert f"a tie violates it too: {halves}{tie}" in both
+    alone = found(0, 3)
+    assert f"counterexample: {halves}{tie}" in alone and "violates it too" not in alone
+    # What asks for no verdict is told none.
+    assert "(here" not in prove(claim("return len(A) < 2"))[1]
+
+
+def test_the_tokens_of_a_counterexample_are_the_fewest(prove):
+    text = claim("return len(A) < 2 or sum(H[i][i] for i in range(len(H))) > -2")
+    for seed in ("0", "1", "2", "3"):
+        out = prove(text, "--seed", seed, examples=200)[1]
+        assert "counterexample: A = [[1/2, 1/2], [1/2, 1/2]], H" in out
+
+
+def test_examples_are_drawn_afresh_and_a_small_space_is_drawn_once():
+    """Not one in six of them, the others with parts of it copied."""
+    seen = []
+    by.searched("", lambda x: seen.append(x) or True, draw.fractions(0, 1, 400)).search(200, 0)
+    assert len(seen) == 200 and len({*seen}) > 150
+    found = by.searched("", lambda x: True, draw.fractions(0, 1, 4)).search(200, 0)
+    assert found.data["examples"] == 7
+
+
+def test_settings_that_name_claims_say_how_these_stand(capsys):
+    words = ["prove", "T2b", "--kind", "sharp"]
+    assert oversmoothing.main(words) == 0
+    out = capsys.readouterr().out
+    assert all(f"{name} is on record: machine-checked; not run here" in out for name in CITED)
+    assert oversmoothing.main(["prove", "T1a", "T2a", *words[1:]]) == 0
+    assert "not run here" not in capsys.readouterr().out
+
+
+CITED = ("T1a", "T2a")
 
 
 @pytest.mark.parametrize("denominator", [1, 6, 12])

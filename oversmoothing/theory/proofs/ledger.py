@@ -39,7 +39,7 @@ from oversmoothing.theory.proofs.claim import (
     Status,
 )
 from oversmoothing.theory.proofs.coq import RECORD, as_record, check, coq_version, on_record
-from oversmoothing.theory.proofs.items import names
+from oversmoothing.theory.proofs.items import names, source
 from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.support.errors import InputError, unknown
 from oversmoothing.theory.support.files import write_atomically
@@ -162,6 +162,12 @@ def files() -> dict[str, Path]:
     if repeated := {name for name in listed if listed.count(name) > 1}:
         raise RuntimeError(f"claims with the same name: {sorted(repeated)}")
     return dict(sorted(pairs, key=lambda each: _order(each[0])))
+
+
+def recorded(name: str) -> str:
+    """The status that a claim has on record, read from its section alone."""
+    (status,) = re.findall(r"^- status: (.+)$", source(files()[name], name), re.M)
+    return str(status)
 
 
 @cache

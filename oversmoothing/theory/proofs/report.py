@@ -2,11 +2,11 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from oversmoothing.theory.proofs.claim import Finding, Kind, Scope, Status, tally
-from oversmoothing.theory.proofs.ledger import Entry
+from oversmoothing.theory.proofs.claim import REFERENCE, Finding, Kind, Scope, Status, tally
+from oversmoothing.theory.proofs.ledger import Entry, files, recorded
 from oversmoothing.theory.support.files import json_value
 
 _HEADINGS = ("claim", "status", "evidence", "seconds", "statement")
@@ -59,8 +59,11 @@ _MEANT = {
 }
 
 
-def details(entry: Entry, width: int = 100) -> str:
-    """A claim in full: statement, source, hypotheses, every piece of evidence, what is next."""
+def details(entry: Entry, width: int = 100, ran: Collection[str] = ()) -> str:
+    """A claim in full: statement, source, hypotheses, every piece of evidence, what is next.
+
+    ran: the claims that ran beside it.
+    """
     claim = entry.claim
     lines = [f"{claim.name}: {entry.standing.words}{_MEANT.get(entry.standing.status, '')}"]
     for k, (clause, status) in enumerate(
@@ -75,6 +78,9 @@ def details(entry: Entry, width: int = 100) -> str:
     for name in ("source", "wording", "setting"):
         if said := getattr(claim, name):
             lines += _wrapped(f"{name}: {said}", width)
+    other = {name for name in REFERENCE.findall(claim.setting) if name not in (claim.name, *ran)}
+    for name in sorted(other & files().keys()):
+        lines += _wrapped(f"{name} is on record: {recorded(name)}; not run here", width, 4)
     for hypothesis in claim.hypotheses:
         lines += _wrapped(f"hypothesis: {hypothesis.words}", width)
     if claim.cites:
@@ -98,8 +104,8 @@ def details(entry: Entry, width: int = 100) -> str:
 def of_finding(finding: Finding, width: int = 100) -> list[str]:
     """A piece of evidence and what became of it, in lines."""
     outcome, kind = finding.outcome, finding.evidence.kind
-    holds = "verified" if kind is Kind.COUNTEREXAMPLE else "holds"
-    word = {True: holds, False: "FAILS", None: "open"}[outcome.holds]
+    stands = {Kind.COUNTEREXAMPLE: "verified", Kind.SEARCHED: "not violated"}.get(kind, "holds")
+    word = {True: stands, False: "FAILS", None: "open"}[outcome.holds]
     said = f"{'absent' if outcome.absent else word}{_for(finding.evidence.covers)}"
     head = f"[{kind}] {finding.evidence.title.removeprefix(f'{kind}: ')}: {said}"
     lines = _wrapped(f"{head} ({finding.seconds:.2f} s)", width)
@@ -231,14 +237,16 @@ def _answered(finding: Finding) -> str:
     return "checked" if finding.outcome.holds else "refused"
 
 
-def whole_text(entries: Sequence[Entry], in_full: bool) -> str:
+def whole_text(entries: Sequence[Entry], in_full: bool, ran: Collection[str] = ()) -> str:
     """The table, the claims that a reader must see in full (or all of them), and the totals.
+
+    ran: the claims that ran, shown or not.
 
     Of the whole ledger those are the counterexamples and what is not as it should be. One claim in
     full needs no table.
     """
     shown = [e for e in entries if in_full or e.status.refuted or not e.as_recorded]
-    blocks = [details(entry) for entry in shown]
+    blocks = [details(entry, ran=ran) for entry in shown]
     key = [f"{word}: {said}" for word, said in _KEY.items() if any(word in b for b in blocks)]
     if len(entries) > 1 or not shown:
         blocks.insert(0, table(entries))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -42,12 +44,18 @@ class _Box:
     denominator: int = 1
     exact: bool = True
     zeros: bool = False
+    # By name, h or a, and size: matrices with these eigenvalues.
+    spectra: dict[tuple[str, int], list[Any]] = field(default_factory=dict)
 
     def take(self, drawn: tuple[Any, ...], instance: tuple[Any, ...] | None) -> None:
         """One more instance, (A, H) or (A, H, X0), or where that is None what was drawn."""
         if instance is not None:
             self.n, self.d = max(self.n, len(instance[0])), max(self.d, len(instance[1]))
             self.zeros = self.zeros or any(x == 0 for row in instance[0] for x in row)
+            last = instance[0][-1]
+            rest = [[x - y for x, y in zip(row, last, strict=True)][:-1] for row in instance[0]]
+            for name, M in (("h", instance[1]), ("a", rest[:-1])):
+                self.spectra.setdefault((name, len(M)), []).append(np.array(M, float))
         self._entries(drawn if instance is None else instance)
 
     def _entries(self, value: Any) -> None:
@@ -61,9 +69,25 @@ class _Box:
             self.exact = self.exact and isinstance(value, numbers.Rational)
             self.denominator = max(self.denominator, getattr(value, "denominator", 1))
 
+    def _drawn(self, name: str) -> Iterator[str]:
+        """ "h from -1.049 to -0.001 (312 values)", not of those that never differ."""
+        stacks = [np.stack(same) for (of, n), same in self.spectra.items() if of == name and n]
+        if not stacks or not all(np.isfinite(stack).all() for stack in stacks):
+            return
+        values = np.concatenate([np.linalg.eigvals(stack).ravel() for stack in stacks])
+        # What a float makes of a repeated eigenvalue differs by the root of a rounding.
+        digits = 5 - math.ceil(math.log10(np.abs(values).max() or 1.0))
+        values = np.unique(values.real.round(digits) + 1j * np.abs(values.imag.round(digits)))
+        if len(values) > 1:
+            low, high = f"{values.real.min():.4g}", f"{values.real.max():.4g}"
+            real = "Re " * bool(values.imag.any())
+            yield f"{real}{name} from {low} to {high} ({len(values)} values)"
+
     def words(self) -> str:
-        """ "n <= 4, d <= 3, no zero in A, entries of size at most 3", and their denominators."""
+        """ "n <= 4, d <= 3, h from -3 to 2 (80 values), no zero in A, entries of size at most 3",
+        and their denominators."""
         said = [f"{name} <= {most}" for name, most in (("n", self.n), ("d", self.d)) if most]
+        said += [*self._drawn("h"), *self._drawn("a")]
         if self.n > 1 and not self.zeros:
             said.append("no zero in A")
         if self.size >= 0:
@@ -114,24 +138,28 @@ class Searched:
     def run(self, effort: Effort) -> Outcome:
         return self.search(effort.examples, effort.seed)
 
-    def search(self, examples: int, seed: int, hypotheses: Sequence[Hypothesis] = ()) -> Outcome:
-        """Try that many examples from that seed, on the hypotheses. Deterministic."""
+    def search(
+        self, examples: int, seed: int, hypotheses: Sequence[Hypothesis] = (), strict: bool = False
+    ) -> Outcome:
+        """Try that many examples from that seed, on the hypotheses. Deterministic.
+
+        A tie that refutes what is said of the verdict is a border case: where one does, what is no
+        tie is looked for too; strict: nothing else.
+        """
         tried = filtered = asserted = answered = silent = 0
         # What was drawn last where the law failed, and where it could not be asked: the shrunk.
         worst: list[tuple[Any, ...]] = []
         box = _Box()
         unusable: list[tuple[tuple[Any, ...], Exception]] = []
 
-        @with_seed(seed)
-        @settings(
-            max_examples=examples,
+        rounds = settings(
             database=None,
             deadline=None,
             verbosity=Verbosity.quiet,
             phases=(Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
         )
-        @given(self.draws)
+
         def attempt(value: Any) -> None:
             nonlocal tried, filtered, asserted, answered, silent
             drawn = value if isinstance(value, tuple) else (value,)
@@ -150,6 +178,7 @@ class Searched:
                 filtered += not worst
                 raise
             except AssertionError:
+                assume(not strict or _verdict_at(drawn)[:3] != "TIE")
                 worst[:] = [drawn]
                 raise
             except Exception as error:
@@ -159,19 +188,33 @@ class Searched:
                 tried += 1
                 box.take(drawn, None if self.at is None else self.at(*drawn))
 
-        try:
-            attempt()
-        except Unsatisfiable:
-            tried = 0
-        except Exception:
-            if not worst and not unusable:
-                raise
+        # Hypothesis changes a part of each example five times before it draws one afresh, but of
+        # the first ten: after half of them it begins anew for every ten.
+        half = -(-examples // 2)
+        for begin in (0, *range(half, examples, 10)):
+            before, missed = tried, filtered
+            most = half if not begin else min(10, examples - begin)
+            try:
+                run = settings(rounds, max_examples=most)(given(self.draws)(attempt))
+                with_seed(seed + (begin << 32))(run)()
+            except Unsatisfiable:
+                pass
+            except Exception:
+                if not worst and not unusable:
+                    raise
+            if worst or unusable or (tried - before < most and filtered == missed):
+                break
         data: dict[str, Any] = {"examples": tried, "filtered": filtered, "box": box.words()}
         beside = f" ({filtered} more miss a hypothesis)" if filtered else ""
         if worst:
             agreed = f"after {tried} example{'s' * (tried != 1)} that agreed"
             when = agreed if tried else "by the first example"
             outcome = self._violated(worst[0], hypotheses, f"{when}{beside}", data)
+            if "(here a TIE" in (outcome.counterexample or ""):
+                other = self.search(examples, seed, hypotheses, strict=True)
+                if other.holds is False:
+                    more = f"{other.detail}; a tie violates it too: {outcome.counterexample}"
+                    outcome = replace(other, detail=more)
             also = f"; elsewhere {self._unusable(*unusable[0])}" if unusable else ""
             return replace(outcome, detail=f"{outcome.detail}{also}")
         if unusable:
@@ -279,8 +322,31 @@ class Searched:
                     ". This is one token, which differs from none; to ask of two or more, draw A "
                     "from draw.attention(2): draw.cases(A=draw.attention(2))"
                 )
+            if self._asks(again):
+                said = _verdict_at(again)
+                shown += f" (here {'a ' * said.startswith('TIE')}{said})"
             return Outcome(False, words, shown, data)
         return Outcome(False, words, f"{shown}: {said}", data)
+
+    def _asks(self, drawn: tuple[Any, ...]) -> bool:
+        """Whether the law asks for a verdict."""
+        from oversmoothing.theory.verdict.verdict import verdict
+
+        code, asked = inspect.unwrap(verdict).__code__, False
+
+        def entering(frame: FrameType, event: str, _: Any) -> None:
+            nonlocal asked
+            asked = asked or frame.f_code is code
+
+        before = sys.getprofile()
+        sys.setprofile(entering)
+        try:
+            self.law(*self._copied(drawn))
+        except AssertionError:
+            pass
+        finally:
+            sys.setprofile(before)
+        return asked
 
     def _is_whole(self, drawn: tuple[Any, ...]) -> bool:
         """Whether matrices of fractions are drawn, A, H and perhaps X_0, and nothing else."""
@@ -293,6 +359,16 @@ class Searched:
             named = zip(("A", "H", "X_0"), drawn, strict=False)
             return ", ".join(f"{name} = {show(part)}" for name, part in named)
         return show(drawn[0] if len(drawn) == 1 else drawn)
+
+
+def _verdict_at(drawn: tuple[Any, ...]) -> str:
+    """ "TIE, rho_C = 1, rho_Q = 1" of (A, H)."""
+    from oversmoothing.theory.verdict.verdict import verdict
+
+    answer = verdict(A=drawn[0], H=drawn[1])
+    radii = (("rho_C", answer.rho_consensus), ("rho_Q", answer.rho_quotient))
+    named = (f"{name} = {radius:.6g}" for name, radius in radii if radius is not None)
+    return ", ".join([answer.verdict, *named])
 
 
 class _Whole:

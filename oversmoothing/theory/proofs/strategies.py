@@ -34,34 +34,67 @@ def lists(
     return st.lists(elements, min_size=low, max_size=low if high is None else high)
 
 
-@cache
-def fractions(
-    low: int | Fraction, high: int | Fraction, denominator: int = 12
-) -> SearchStrategy[Fraction]:
-    """Fractions in [low, high] with small denominators; shrinks to the simplest.
+# Where an interval of length 1 is cut: more finely the nearer its ends.
+_NEAR = [Fraction(1, k) for k in (500, 100, 30, 10, 6, 4, 3)]
+_CUTS = [Fraction(0), *_NEAR, Fraction(1, 2), *(1 - t for t in reversed(_NEAR)), Fraction(1)]
 
-    Drawn from the finite list of them: one choice, many times cheaper than numerator after
-    denominator.
-    """
+
+def _simplest(low: Fraction, high: Fraction) -> Fraction:
+    """The fraction of the smallest denominator strictly between, by continued fractions."""
+    whole = math.floor(low)
+    if whole + 1 < high:
+        return Fraction(whole + 1)
+    if low == whole:
+        return whole + Fraction(1, math.floor(1 / (high - whole)) + 1)
+    return whole + 1 / _simplest(1 / (high - whole), 1 / (low - whole))
+
+
+@cache
+def _fractions(
+    low: int | Fraction, high: int | Fraction, denominator: int | None
+) -> list[Fraction]:
+    """Those in [low, high], the simplest first; without a denominator up to 12, with the ends and
+    one in each piece of the interval, and those near its ends again, half of all."""
     # Sorted as integers: fractions compare a hundred times slower, and one claim has 300,000.
     values = [
         Fraction(k, q)
-        for q in range(1, denominator + 1)
+        for q in range(1, (denominator or 12) + 1)
         for k in sorted(
             range(math.ceil(low * q), math.floor(high * q) + 1), key=lambda k: (abs(k), k < 0)
         )
         if math.gcd(k, q) == 1
     ]
-    return st.sampled_from(values)
+    if denominator is not None or low == high:
+        return values
+    cuts = [low + (high - low) * t for t in _CUTS]
+    pieces = [Fraction(low), *map(_simplest, cuts, cuts[1:]), Fraction(high)]
+    more = sorted({*pieces} - {*values}, key=lambda x: (x.denominator, abs(x), x < 0))
+    ends = [*pieces[:5], *pieces[-5:]]
+    return [*values, *more, *ends * (len(values) // 10)]
 
 
 @cache
-def inside(low: int, high: int, denominator: int = 12) -> SearchStrategy[Fraction]:
+def fractions(
+    low: int | Fraction, high: int | Fraction, denominator: int | None = None
+) -> SearchStrategy[Fraction]:
+    """Fractions in [low, high], simple ones, both ends and others close to them, however short the
+    interval; or those alone whose denominators are not larger. Shrinks to the simplest.
+
+    Drawn from the finite list of them: one choice, many times cheaper than numerator after
+    denominator.
+    """
+    return st.sampled_from(_fractions(low, high, denominator))
+
+
+@cache
+def inside(
+    low: int | Fraction, high: int | Fraction, denominator: int | None = None
+) -> SearchStrategy[Fraction]:
     """The same in the open interval (low, high)."""
-    return fractions(low, high, denominator).filter(lambda x: low < x < high)
+    return st.sampled_from([x for x in _fractions(low, high, denominator) if low < x < high])
 
 
-def below_one(denominator: int = 12) -> SearchStrategy[Fraction]:
+def below_one(denominator: int | None = None) -> SearchStrategy[Fraction]:
     """The same in [0, 1)."""
     return fractions(0, 1, denominator).filter(lambda x: x < 1)
 
@@ -152,10 +185,20 @@ def shares(weights: list[int]) -> list[Fraction]:
     return [Fraction(weight, sum(weights)) for weight in weights]
 
 
+# What is added to entry first + step i of row i, and first and step: A comes close to the identity,
+# the reversal or a rotation of the tokens, its eigenvalues to 1, -1 or others on the circle.
+_CLOSE = [*[(0, 0, 1)] * 5, (50, 0, 1), *[(300, 0, 1)] * 3, (50, -1, -1), (50, 1, 1)]
+
+
 @st.composite
 def attention(draw: st.DrawFn, min_size: int = 1, max_size: int = 5, zeros: bool = False) -> Matrix:
-    """A rational row-stochastic A, entrywise positive unless zeros are asked for."""
-    rows = draw(_row_weights(draw(st.integers(min_size, max_size)), 0 if zeros else 1))
+    """A rational row-stochastic A, entrywise positive unless zeros are asked for; some are close to
+    a permutation."""
+    n = draw(st.integers(min_size, max_size))
+    weight, first, step = draw(st.sampled_from(_CLOSE))
+    rows = [[*row] for row in draw(_row_weights(n, 0 if zeros else 1))]
+    for i, row in enumerate(rows):
+        row[(first + step * i) % n] += weight
     return [shares(row) for row in rows]
 
 
@@ -175,7 +218,7 @@ def heads(A: SearchStrategy[Matrix], d: int, most: int) -> SearchStrategy[list[A
 @st.composite
 def two_token_attention(draw: st.DrawFn) -> tuple[Matrix, Fraction]:
     """A positive 2 x 2 A and its eigenvalue a in (-1, 1), chosen first."""
-    a = draw(inside(-1, 1, 9))
+    a = draw(inside(-1, 1))
     # A = [[1-p, p], [q, 1-q]] has a = 1 - p - q; p, q in (0, 1).
     total = 1 - a
     low, high = max(Fraction(0), total - 1), min(Fraction(1), total)
@@ -200,7 +243,8 @@ def cases(
 ) -> tuple[Matrix, Matrix, Matrix]:
     """(A, H, X0) in fractions from a strategy of A and one of H, each of matrices or of matrices
     with what is known of them; any positive A and any H with small entries where none is given."""
-    a, h = draw(attention(1, 4) if A is None else A), draw(_projections(3) if H is None else H)
+    # A after H: with nothing but X0 behind them, tokens are what shrinks first.
+    h, a = draw(_projections(3) if H is None else H), draw(attention(1, 4) if A is None else A)
     a, h = (M[0] if isinstance(M, tuple) else M for M in (a, h))
     return a, h, draw(states(len(a), len(h)))
 
