@@ -253,10 +253,12 @@ def squared_norms(X: Matrix) -> tuple[Fraction, Fraction]:
 
 def layer(A: Matrix, H: Matrix, X: Matrix, depth: int = 1) -> Matrix:
     """X_L for X' = X + A X W, W = H^T: one layer, or the same one `depth` times."""
-    a, w, x = to_flint(A), to_flint(H).transpose(), to_flint(X)
+    # In integers, over one denominator: fractions would be reduced in every layer.
+    (a, s), (h, t), (x, u) = (to_flint(M).numer_denom() for M in (A, H, X))
+    w, scale = h.transpose(), s * t
     for _ in range(depth):
-        x = x + a * x * w
-    return from_flint(x)
+        x = x * scale + a * x * w
+    return from_flint(flint.fmpq_mat(x) / (u * scale**depth))
 
 
 def dot(x: Iterable[Fraction], y: Iterable[Fraction]) -> Fraction:

@@ -64,11 +64,16 @@ class Token:
         part, roots = self.part, self.growth.roots
         return cache(lambda bits: {x: coefficients(part, x, bits) for x in roots})
 
-    def leading_sum(self, depth: int, bits: int) -> list[flint.arb]:
-        """y_i(L) [d], real balls: the leading roots come with their conjugates."""
-        vector = leading_sum(self.directions(bits), depth - self.growth.power, bits)
-        with at_precision(SHOWN_BITS):
-            return [+c.real for c in vector]
+    @cached_property
+    def leading_sum(self) -> Callable[[int, int], list[flint.arb]]:
+        """(L, bits) -> y_i(L) [d], real balls: the leading roots come with their conjugates."""
+
+        def at(depth: int, bits: int) -> list[flint.arb]:
+            vector = leading_sum(self.directions(bits), depth - self.growth.power, bits)
+            with at_precision(SHOWN_BITS):
+                return [+c.real for c in vector]
+
+        return cache(at)
 
     def rational_sum(self, depth: int) -> list[Fraction] | None:
         """y_i(L) [d] up to a positive factor, L >= the power; None where it is no vector of
