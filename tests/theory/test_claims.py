@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 from fractions import Fraction
 from functools import cache
 
@@ -12,7 +13,7 @@ from hypothesis import assume, given, strategies as st
 
 import oversmoothing
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
-from oversmoothing.theory.proofs import by
+from oversmoothing.theory.proofs import by, solver
 from oversmoothing.theory.proofs.claim import (
     LEFT_OUT,
     OUR_READING,
@@ -178,8 +179,8 @@ def test_the_solver_evaluates_as_the_fractions_do():
     for x, y in (("1/3", "-1"), ("2", "1"), ("-1/2", "1/4"), ("1", "1")):
         pinned = Query("q", ("x", "y"), (f"x == {x}", f"y == {y}"), LOGIC)
         holds = pinned.conclusion_holds({"x": Fraction(x), "y": Fraction(y)})
-        for solver in ("z3", "cvc5"):
-            assert (solve(pinned.to_smtlib(), solver).result == "unsat") == holds
+        for name in ("z3", "cvc5"):
+            assert (solve(pinned.to_smtlib(), name).result == "unsat") == holds
 
 
 def test_what_is_not_in_the_language_is_refused():
@@ -196,6 +197,33 @@ def test_a_solver_is_stopped_at_its_limit_and_that_is_no_proof():
     )
     entry = run_claim(claim_with(evidence), Effort(solver_limit=1.0))
     assert entry.status is Status.UNDECIDED
+
+
+def test_a_query_is_answered_whatever_was_asked_before_it():
+    asked = SQUARE.to_smtlib(), FALSE_SQUARE.to_smtlib()
+
+    def answers():
+        told = [solve(text, name) for text in asked for name in ("z3", "cvc5")]
+        return [(each.result, each.model) for each in told]
+
+    first = answers()
+    assert [result for result, _ in first] == ["unsat", "unsat", "sat", "sat"]
+    process = solver._running[0].process
+    # The same process answers, and nothing of one query is left in the next.
+    assert answers() == first and solver._running[0].process is process
+    assert solve(HARD.to_smtlib(), "cvc5", limit=0.5).result == "timeout"
+    assert process.poll() is not None and answers() == first
+    with pytest.raises(RuntimeError, match="z3 failed: Z3Exception"):
+        solve("(assert (< x 1))", "z3")
+    assert answers() == first
+    # One that is killed meanwhile, before it is asked and while it is.
+    solver._running[0].process.kill()
+    solver._running[0].process.wait()
+    assert answers() == first
+    threading.Timer(1.0, solver._running[0].process.kill).start()
+    with pytest.raises(RuntimeError, match="cvc5 failed: it ended"):
+        solve(HARD.to_smtlib(), "cvc5", limit=30.0)
+    assert answers() == first
 
 
 def test_evidence_from_outside_is_only_for_known_claims_and_under_a_title_of_its_own():

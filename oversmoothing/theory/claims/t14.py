@@ -310,8 +310,9 @@ def _between(A: Matrix, H: Matrix, X0: Matrix) -> CosineLimit:
 
 
 def _cosine(x: list[Fraction], y: list[Fraction]) -> float:
-    inner = exact.dot(x, y)
-    squared = inner**2 / (exact.dot(x, x) * exact.dot(y, y))
+    rows, _ = to_flint([x, y]).numer_denom()
+    (xx, inner), (_, yy) = (rows * rows.transpose()).tolist()
+    squared = Fraction(int(inner * inner), int(xx * yy))
     return math.sqrt(squared) * (1 if inner > 0 else -1)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_05UP, Context, Decimal
 from fractions import Fraction
 from numbers import Rational
+from operator import add, sub
 from typing import Any
 
 import numpy as np
@@ -213,6 +214,9 @@ def product(*factors: Matrix) -> Matrix:
 
 def plus(X: Matrix, Y: Matrix, scale: Fraction | int = 1) -> Matrix:
     """X + scale Y."""
+    if scale in (1, -1):
+        join = add if scale == 1 else sub
+        return [[join(x, y) for x, y in zip(p, q, strict=True)] for p, q in zip(X, Y, strict=True)]
     return [[x + scale * y for x, y in zip(p, q, strict=True)] for p, q in zip(X, Y, strict=True)]
 
 
@@ -245,18 +249,22 @@ def centred(X: Matrix) -> Matrix:
 
 def squared_norms(X: Matrix) -> tuple[Fraction, Fraction]:
     """(||HFC||_F^2, ||LFC||_F^2) of a state in fractions."""
-    n = len(X)
-    hfc = sum((x * x for row in centred(X) for x in row), Fraction(0))
-    totals = [sum(column, Fraction(0)) for column in zip(*X, strict=True)]
-    return hfc, sum((x * x for x in totals), Fraction(0)) / n
+    x, unit = to_flint(X).numer_denom()
+    totals = flint.fmpz_mat(1, len(X), [1] * len(X)) * x
+    S, T = (sum((e * e for e in M.entries()), flint.fmpz(0)) for M in (x, totals))
+    # n HFC^2 = n S - T and n LFC^2 = T.
+    scale = int(len(X) * unit**2)
+    return Fraction(int(len(X) * S - T), scale), Fraction(int(T), scale)
 
 
 def layer(A: Matrix, H: Matrix, X: Matrix, depth: int = 1) -> Matrix:
     """X_L for X' = X + A X W, W = H^T: one layer, or the same one `depth` times."""
-    a, w, x = to_flint(A), to_flint(H).transpose(), to_flint(X)
+    # In integers, over one denominator: fractions would be reduced in every layer.
+    (a, s), (h, t), (x, u) = (to_flint(M).numer_denom() for M in (A, H, X))
+    w, scale = h.transpose(), s * t
     for _ in range(depth):
-        x = x + a * x * w
-    return from_flint(x)
+        x = x * scale + a * x * w
+    return from_flint(flint.fmpq_mat(x) / (u * scale**depth))
 
 
 def dot(x: Iterable[Fraction], y: Iterable[Fraction]) -> Fraction:

@@ -80,6 +80,7 @@ from oversmoothing.theory.proofs.evidence import (
     Symbolic,
     Written,
     read,
+    traced,
 )
 from oversmoothing.theory.proofs.items import Item, Section, sections
 from oversmoothing.theory.proofs.reals import CORNERS, ForAllReals, Sharp, for_all
@@ -346,7 +347,9 @@ class _Quotients(ast.NodeTransformer):
 
 def _at_drawn(law: Searched, hypotheses: Sequence[Hypothesis]) -> None:
     """A step at instances that the search of its law draws."""
-    outcome = law.search(20, 0, hypotheses)
+    # The search has assertions of its own, whose lines take seconds to see.
+    with traced(None):
+        outcome = law.search(20, 0, hypotheses)
     assert outcome.holds, outcome.detail
 
 

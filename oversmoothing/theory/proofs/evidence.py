@@ -21,6 +21,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -305,8 +306,10 @@ _OURS = ("/theory/claims/", "/theory/proofs/checks.py")
 
 
 @cache
-def _asserted_lines(path: str) -> frozenset[int]:
-    """The lines of a file on which an assertion stands, whole."""
+def _counted(path: str, own: str) -> frozenset[int]:
+    """The lines of a file on which an assertion stands, whole; none where they do not count."""
+    if path != own and not any(part in path for part in _OURS):
+        return frozenset()
     try:
         tree = ast.parse(Path(path).read_text("utf-8"))
     except (OSError, SyntaxError):
@@ -324,19 +327,24 @@ def executed(check: Callable[..., Any], *arguments: Any) -> tuple[Any, int]:
 
     def within(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal count
-        if event == "line" and frame.f_lineno in _asserted_lines(frame.f_code.co_filename):
+        if event == "line" and frame.f_lineno in _counted(frame.f_code.co_filename, own):
             count += 1
         return within
 
     def entering(frame: FrameType, event: str, _: Any) -> Any:
-        path = frame.f_code.co_filename
-        ours = path == own or any(part in path for part in _OURS)
-        return within if ours else None
+        return within if _counted(frame.f_code.co_filename, own) else None
 
-    before = sys.gettrace()
-    sys.settrace(entering)
-    try:
+    with traced(entering):
         return check(*arguments), count
+
+
+@contextmanager
+def traced(by: Any) -> Iterator[None]:
+    """What runs within is seen by this function alone, by none where it is None."""
+    before = sys.gettrace()
+    sys.settrace(by)
+    try:
+        yield
     finally:
         sys.settrace(before)
 

@@ -158,8 +158,8 @@ def has_low(X: Matrix) -> bool:
 
 
 def content(A: Matrix, H: Matrix, X0: Matrix) -> Content:
-    """The modes that X_0 contains."""
-    modes = start_content(A, H, X0)
+    """The modes that X_0 contains, without the layer from which on they show."""
+    modes = start_content(A, H, X0, begins=False)
     assert modes is not None, "an instance of a claim is small"
     return modes
 

@@ -59,7 +59,11 @@ class _Box:
         self._entries(drawn if instance is None else instance)
 
     def _entries(self, value: Any) -> None:
-        if isinstance(value, list | tuple):
+        if type(value) is Fraction:
+            # Quicker than to ask what kind of number it is.
+            self.size = max(self.size, abs(float(value)))
+            self.denominator = max(self.denominator, value.denominator)
+        elif isinstance(value, list | tuple):
             for each in value:
                 self._entries(each)
         elif isinstance(value, np.ndarray):

@@ -1,16 +1,22 @@
-"""SMT solvers, each call in a process of its own that can be stopped.
+"""SMT solvers, in a process of their own that can be stopped.
 
-`python -m oversmoothing.theory.proofs.solver NAME PARENT` reads SMT-LIB 2 from standard input and
-prints one JSON object. `solve` runs that with a time limit: what is not answered by then is killed,
-and counts as unanswered, never as a proof. It ends with the process PARENT that asked, too.
+`python -m oversmoothing.theory.proofs.solver PARENT` reads requests from standard input, one a line
+in JSON, and answers each with such a line. `solve` starts it, and keeps it for what is asked next:
+to load a solver takes longer than most queries. Each query has its terms for itself. What is not
+answered within a limit is killed, and counts as unanswered, never as a proof. The process ends with
+the process PARENT that asked, too.
 """
 
+import atexit
 import json
 import os
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from oversmoothing.theory.proofs.workers import end_at_once_with
@@ -32,25 +38,66 @@ class Answer:
     model: dict[str, str] = field(default_factory=dict)
 
 
+class _Solvers:
+    """A process that answers, one request after the other."""
+
+    def __init__(self) -> None:
+        words = [sys.executable, "-m", "oversmoothing.theory.proofs.solver", str(os.getpid())]
+        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+        self.process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=nowhere, text=True)
+        # None behind the last one.
+        self.answers: SimpleQueue[str | None] = SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in self.process.stdout or ():
+            self.answers.put(line)
+        self.answers.put(None)
+
+    def ask(self, solver: str, smtlib: str, end: float) -> Any:
+        """The answer, None where there is none by this time: the process is then to be stopped."""
+        with suppress(BrokenPipeError):
+            print(json.dumps([solver, smtlib]), file=self.process.stdin, flush=True)
+        # The kernel may hand an interrupt to the thread that reads: this one looks up now and then.
+        while (left := end - time.perf_counter()) > 0:
+            with suppress(Empty):
+                line = self.answers.get(timeout=min(left, 0.5))
+                return json.loads(line or '{"error": "it ended"}')
+        return None
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+_LOCK = threading.Lock()
+_running: list[_Solvers] = []
+
+
+@atexit.register
+def _stop() -> None:
+    while _running:
+        _running.pop().stop()
+
+
 def solve(smtlib: str, solver: str = "z3", limit: float = TIME_LIMIT) -> Answer:
     """Ask one solver about one set of assertions, within `limit` seconds."""
     start = time.perf_counter()
-    try:
-        done = subprocess.run(
-            [sys.executable, "-m", "oversmoothing.theory.proofs.solver", solver, str(os.getpid())],
-            input=smtlib,
-            capture_output=True,
-            text=True,
-            timeout=limit,
-        )
-    except subprocess.TimeoutExpired:
+    with _LOCK:
+        if not _running or _running[0].process.poll() is not None:
+            _stop()
+            _running.append(_Solvers())
+        answer = None
+        try:
+            answer = _running[0].ask(solver, smtlib, start + limit)
+        finally:
+            if answer is None or "error" in answer:
+                _stop()
+    if answer is None:
         return Answer(solver, "timeout", time.perf_counter() - start)
-    if done.returncode == 3:
-        return Answer(solver, "absent", 0.0)
-    if done.returncode != 0:
-        raise RuntimeError(f"{solver} failed: {done.stderr.strip()[-500:]}")
-    answer = json.loads(done.stdout)
-    return Answer(solver, answer["result"], answer["seconds"], answer["model"])
+    if "error" in answer:
+        raise RuntimeError(f"{solver} failed: {answer['error']}")
+    return Answer(solver, **answer)
 
 
 def _z3(smtlib: str) -> dict[str, Any]:
@@ -59,11 +106,12 @@ def _z3(smtlib: str) -> dict[str, Any]:
     start = time.perf_counter()
     # The incremental core answers most queries in milliseconds where the portfolio needs seconds
     # (the universal disc: 0.1 s against 14 s); the portfolio decides what the core gives up on.
-    solver = z3.SimpleSolver()
+    terms = z3.Context()
+    solver = z3.SimpleSolver(ctx=terms)
     solver.set("timeout", 4000)
     solver.from_string(smtlib)
     if solver.check() == z3.unknown:
-        solver = z3.Solver()
+        solver = z3.Solver(ctx=terms)
         solver.from_string(smtlib)
     result = str(solver.check())
     seconds = time.perf_counter() - start
@@ -103,14 +151,18 @@ def _cvc5(smtlib: str) -> dict[str, Any]:
     return {"result": result, "seconds": seconds, "model": {}}
 
 
-def _main(name: str, parent: str) -> int:
+def _main(parent: str) -> int:
     end_at_once_with(int(parent))
-    run = {"z3": _z3, "cvc5": _cvc5}[name]
-    try:
-        answer = run(sys.stdin.read())
-    except ImportError:
-        return 3
-    print(json.dumps(answer))
+    run = {"z3": _z3, "cvc5": _cvc5}
+    for line in sys.stdin:
+        name, smtlib = json.loads(line)
+        try:
+            answer = run[name](smtlib)
+        except ImportError:
+            answer = {"result": "absent", "seconds": 0.0}
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"[-500:]}
+        print(json.dumps(answer), flush=True)
     return 0
 
 

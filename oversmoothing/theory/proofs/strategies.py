@@ -110,6 +110,7 @@ def attention_spectra(min_size: int = 1, max_size: int = 4) -> SearchStrategy[li
 # ------------------------------------------------------------------------------------ matrices
 
 
+@cache
 @st.composite
 def unimodular(draw: st.DrawFn, size: int) -> tuple[Matrix, Matrix]:
     """(S, S^-1) of integers, S a product of elementary matrices."""
@@ -176,8 +177,9 @@ def matrices(entries: SearchStrategy[Any], rows: int, columns: int) -> SearchStr
 
 @cache
 def _row_weights(n: int, lowest: int) -> SearchStrategy[list[list[int]]]:
-    row = lists(st.integers(lowest, 9), n).filter(any)
-    return lists(row, n)
+    row = lists(st.integers(lowest, 9), n)
+    # A filter is prepared anew for every draw.
+    return lists(row if lowest else row.filter(any), n)
 
 
 def shares(weights: list[int]) -> list[Fraction]:

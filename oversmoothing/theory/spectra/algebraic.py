@@ -147,6 +147,8 @@ class Factor:
         Parts are compared as they are: to mirror a ball rounds it, and it may then meet the balls
         of other roots as well, which are as close to it as they like.
         """
+        if self.degree == 1:
+            return [0]
         roots = self.roots(64)
         return [
             next(
@@ -170,14 +172,15 @@ class Eigenvalue:
 
     @property
     def conjugate(self) -> "Eigenvalue":
-        return Eigenvalue(self.factor, self.factor.conjugate_index[self.index])
+        index = self.factor.conjugate_index[self.index]
+        return self if index == self.index else Eigenvalue(self.factor, index)
 
     @property
     def key(self) -> tuple[str, int]:
         """Equal for equal numbers, eigenvalues of different matrices too."""
         return self.factor.text, self.index
 
-    @property
+    @cached_property
     def structural(self) -> frozenset[object]:
         """Equal keys mean equal moduli by structure: one number, or its conjugate."""
         return frozenset([self.key, self.conjugate.key])

@@ -18,7 +18,7 @@ pairs give. Of exact input in balls, else in floats.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from math import ceil, log2, prod
 from typing import Any, Generic, TypeVar
 
@@ -51,7 +51,7 @@ class Mode:
     attention: Eigenvalue | None
     value: Eigenvalue
 
-    @property
+    @cached_property
     def rational(self) -> flint.fmpq | None:
         """1 + h a where h and a are rational, or h is 0."""
         if self.value.is_zero:
@@ -71,7 +71,7 @@ class Mode:
             h = self.value.ball(bits)
             return 1 + (h if self.attention is None else h * self.attention.ball(bits))
 
-    @property
+    @cached_property
     def structural(self) -> frozenset[object]:
         """Equal keys mean equal moduli by structure: mu = 1 for h = 0, a = 1, joint conjugates."""
         a, h = self.attention, self.value

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import product
 from math import factorial, inf, prod
 from typing import Any
@@ -157,8 +157,9 @@ def resolvent(
     else:
         raise ArithmeticError("no prime gave the rank of the Krylov vectors")
     _, pairs = polynomial.factor()
-    order = Multipliers(A, H, step.scale, others)
-    factors = tuple((Factor(f, int(e), (int(e),), order.roots), int(e)) for f, e in pairs)
+    heads = (tuple(map(tuple, M)) for head in ((A, H), *others) for M in head)
+    order = _multipliers(step.scale, *heads)
+    factors = tuple((order.factor(f, int(e)), int(e)) for f, e in pairs)
     # z^k has the coefficient sum over j of p_(k+1+j) Z_j.
     # Beyond the polynomial its coefficients are 0.
     hankel = flint.fmpz_mat([[polynomial[k + 1 + j] for k in range(degree)] for j in range(degree)])
@@ -242,6 +243,12 @@ def _annihilator(table: flint.fmpz_mat, rows: list[int]) -> flint.fmpz_poly | No
     return flint.fmpz_poly([-int(x.p) for x in solution] + [1])
 
 
+@lru_cache(maxsize=4)
+def _multipliers(scale: int, A: Any, H: Any, *others: Any) -> Multipliers:
+    """Of the last few layers they are kept, with what is known of roots: a verdict asks thrice."""
+    return Multipliers(A, H, scale, tuple(zip(others[::2], others[1::2], strict=True)))
+
+
 # Bits from which on roots are compared, at which they are matched to the pairs that they can be,
 # and up to which until all of these agree.
 _FIRST, _FINE, _MOST = 64, 1024, 2**16
@@ -261,6 +268,12 @@ class Multipliers:
         self._layer, self._scale, self.several = (A, H, others), scale, bool(others)
         self.compare = cache(self._compare)
         self.pairs = cache(self._pairs)
+        self._factors: dict[tuple[str, int], Factor] = {}
+
+    def factor(self, polynomial: flint.fmpz_poly, exponent: int) -> Factor:
+        """One factor of the p of any X_0: its roots are found once."""
+        known = Factor(polynomial, exponent, (exponent,), self.roots)
+        return self._factors.setdefault((known.text, exponent), known)
 
     @cached_property
     def _modes(self) -> tuple[Mode, ...]:

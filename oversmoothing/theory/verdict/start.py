@@ -48,17 +48,26 @@ class Content:
     contains none. comparison: 1 consensus larger (or alone), -1 quotient, 0 equal; None where
     neither is there or the two agree further than is compared. vanishes: X_L = 0 from some depth
     on. at_consensus: P X_0 = 0. limits: of HFC/LFC and the rank. onset: from which layer on X_0
-    shows what decides, None where it is not known. tokens: token by token.
+    shows what decides, None where it is not known. tokens: token by token. sides: consensus and
+    differences, with roots scale |mu|.
     """
 
-    consensus: float | None
-    quotient: float | None
     comparison: int | None
     vanishes: bool
     at_consensus: bool
     limits: Limits
     onset: Onset | None
     tokens: TokensOfStart
+    sides: tuple[Part, Part]
+    scale: int
+
+    @property
+    def consensus(self) -> float | None:
+        return _radius(self.sides[0], self.scale)
+
+    @property
+    def quotient(self) -> float | None:
+        return _radius(self.sides[1], self.scale)
 
     @property
     def outcome(self) -> Outcome:
@@ -105,14 +114,14 @@ def start_content(
     except OutOfReachError:
         pass
     return Content(
-        _radius(consensus, transform),
-        _radius(hfc, transform),
         None if whole.dies else comparison,
         whole.dies,
         hfc.is_zero,
         behaviour,
         first,
         TokensOfStart(transform, (hfc, mean)),
+        (consensus, hfc),
+        transform.scale,
     )
 
 
@@ -155,12 +164,12 @@ def _limits(whole: Part, hfc: Part, mean: Part, shape: tuple[int, int]) -> Limit
     return Limits(*ratio_limit(hfc, mean, shape[0]), rank)
 
 
-def _radius(part: Part, transform: Resolvent) -> float | None:
+def _radius(part: Part, scale: int) -> float | None:
     if part.is_zero:
         return None
     with at_precision(SHOWN_BITS):
         top = largest(squared_modulus(root, SHOWN_BITS) for root, _ in part.roots())
-        return float((top.sqrt() / transform.scale).mid())
+        return float((top.sqrt() / scale).mid())
 
 
 # Bits with which logarithms of quotients of moduli are known, and up to which they are looked for.
