@@ -175,6 +175,7 @@ def inspected(model: Model, inputs: Any, **how: Any) -> Counter[tuple[str, str, 
     pd.testing.assert_frame_equal(here.by_layer, there.by_layer, rtol=0, atol=0)
     pd.testing.assert_frame_equal(here.heads, there.heads, rtol=0, atol=0)
     assert here.to_json_object() == there.to_json_object()
+    assert here.account_error < 1e-6  # what the FFN gave where the model lies is what it gives
     return card.functions()
 
 
