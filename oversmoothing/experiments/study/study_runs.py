@@ -219,8 +219,8 @@ def lever_measures(net: StudyNet, own: Task, seed: int) -> dict[str, Any]:
     return {
         "changes": [each.name for each in changes],
         "doses": [each.dose for each in changes],
-        "norm": results.norm.tolist(),
-        **{name: getattr(results, name).mean(1).tolist() for name in names},
+        "norm": results["norm"].tolist(),
+        **{name: results[name].mean(1).tolist() for name in names},
     }
 
 
