@@ -334,16 +334,11 @@ class Band(Form):
 
 FORMS: dict[str, Callable[..., Form]] = {
     "free": Free,
-    "plus": partial(Signed, +1),
-    "minus": partial(Signed, -1),
-    "clip-plus": partial(Clipped, +1),
-    "clip-minus": partial(Clipped, -1),
-    "sigmoid-plus": partial(Sigmoid, +1),
-    "sigmoid-minus": partial(Sigmoid, -1),
-    "disc": Disc,
-    "interval": MeasuredInterval,
-    "band": Band,
-}
+    "plus": partial(Signed, +1), "minus": partial(Signed, -1),
+    "clip-plus": partial(Clipped, +1), "clip-minus": partial(Clipped, -1),
+    "sigmoid-plus": partial(Sigmoid, +1), "sigmoid-minus": partial(Sigmoid, -1),
+    "disc": Disc, "interval": MeasuredInterval, "band": Band,
+}  # fmt: skip
 OPTIONS = {"band": ("p", "q")}
 
 

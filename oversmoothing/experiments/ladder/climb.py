@@ -326,11 +326,9 @@ def altered(images: Sequence[Image.Image], number: int, seed: int) -> Iterator[I
             share = random.uniform(SMALLEST, 1.0)
             w, h = share * width, share * height
             x, y = random.uniform(0, width - w), random.uniform(0, height - h)
+            box = (x, y, x + w, y + h)
             crop = image.transform(
-                (width, height),
-                Image.Transform.EXTENT,
-                (x, y, x + w, y + h),
-                Image.Resampling.BICUBIC,
+                image.size, Image.Transform.EXTENT, box, Image.Resampling.BICUBIC
             )
             mirror = random.random() < 0.5
             yield crop.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if mirror else crop
