@@ -83,17 +83,10 @@ SMALLEST = 0.75
 @torch.no_grad()
 @undisturbed()
 def ladder(
-    model: Model,
-    calibration: Sequence[Any],
-    held_out: Sequence[Any],
-    *,
-    standard: int = STANDARD,
-    copies: int = 0,
-    first_layers: int = FIRST_LAYERS,
-    batch_size: int = 10,
-    seed: int = 0,
-    origin: Mapping[str, Any] | None = None,
-) -> LadderResult:
+    model: Model, calibration: Sequence[Any], held_out: Sequence[Any], *,
+    standard: int = STANDARD, copies: int = 0, first_layers: int = FIRST_LAYERS,
+    batch_size: int = 10, seed: int = 0, origin: Mapping[str, Any] | None = None,
+) -> LadderResult:  # fmt: skip
     """Climb the ladder: fit on `calibration`, predict and score on `held_out`.
 
     calibration: inputs as `model.prepare` reads them. The first `standard` serve P0 to P5; P0''',

@@ -105,7 +105,7 @@ def score(
     drawn = np.random.default_rng(seed).integers(images, size=(resamples, images))
     values = pooled(drawn)
     by_layer = [rank_correlation(y, p) for y, p in zip(measured.T, predicted.T, strict=True)]
-    left = NAN if spectral is None else np.square(measured - spectral).sum()
+    left = np.square(np.nan if spectral is None else measured - spectral).sum()
     return Score(
         r2, *percentiles(values[0], images),
         skill, *percentiles(values[1], images),

@@ -280,14 +280,9 @@ def effects(
 
 
 def intervene(
-    model: Model,
-    inputs: Any,
-    *,
-    seed: int = 0,
-    doses: Sequence[float] = DOSES,
-    parts: Sequence[float] = PARTS,
-    heads: Sequence[tuple[int, int]] = (),
-) -> Result:
+    model: Model, inputs: Any, *, seed: int = 0, doses: Sequence[float] = DOSES,
+    parts: Sequence[float] = PARTS, heads: Sequence[tuple[int, int]] = (),
+) -> Result:  # fmt: skip
     """What moving H does to a trained model: HFC/LFC foreseen and measured, and what it says.
 
     Shifts by each dose in all layers, parts of the way into the disc, and shifts of single heads,

@@ -249,16 +249,10 @@ def known(rows: Sequence[dict[str, Any]], chosen: Protocol) -> dict[tuple[str, i
 
 
 def run_blocks(
-    chosen: Protocol,
-    folder: Path,
-    *,
-    tiers: tuple[str, ...],
-    workers: int = 1,
-    data: Path | None = None,
-    blocks: int | None = None,
-    device: torch.device | None = None,
+    chosen: Protocol, folder: Path, *, tiers: tuple[str, ...], workers: int = 1,
+    data: Path | None = None, blocks: int | None = None, device: torch.device | None = None,
     progress: bool = True,
-) -> int:
+) -> int:  # fmt: skip
     """Train what is missing, block by block, and keep each row as soon as it is there.
 
     blocks: stop behind so many that had something left. device: a card, on which all runs of one
