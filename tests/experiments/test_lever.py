@@ -138,9 +138,9 @@ def test_a_layer_without_ffn_does_exactly_what_was_foreseen() -> None:
     model = open_model(own)
     changes = [shift(model, 0.1), shift(model, -0.1, (0, 1)), into_disc(model, 0.5)]
     found = effects(model, pixels(), changes)
-    np.testing.assert_allclose(found.predicted, found.effect, atol=1e-9)
-    assert np.abs(found.effect).min() > 1e-6 and (found.kl > 0).all()
-    assert found.norm[0] == pytest.approx(0.1 * 4 / np.linalg.norm(folded(model.layers[0])))
+    np.testing.assert_allclose(found["predicted"], found["effect"], atol=1e-9)
+    assert np.abs(found["effect"]).min() > 1e-6 and (found["kl"] > 0).all()
+    assert found["norm"][0] == pytest.approx(0.1 * 4 / np.linalg.norm(folded(model.layers[0])))
 
 
 def test_what_is_foreseen_of_all_layers_is_the_sum_over_each() -> None:
@@ -240,11 +240,11 @@ def test_divergence_is_that_of_the_scores_and_absent_without_a_head() -> None:
     wanted = torch.nn.functional.kl_div(
         q.log_softmax(1), p.log_softmax(1), log_target=True, reduction="none"
     ).sum(1)
-    np.testing.assert_allclose(found.kl[0], wanted.numpy(), atol=1e-12)
+    np.testing.assert_allclose(found["kl"][0], wanted.numpy(), atol=1e-12)
 
     def headless(batch: torch.Tensor) -> dict[str, torch.Tensor]:
         return {"hidden": own_run(batch)}
 
     own_run = model.run
     without: Model = replace(model, run=headless)
-    assert np.isnan(effects(without, x, [shift(model, 0.3)]).kl).all()
+    assert np.isnan(effects(without, x, [shift(model, 0.3)])["kl"]).all()

@@ -150,20 +150,14 @@ def _each(x: Pictures, change: Callable[[Image.Image], Image.Image]) -> Pictures
 
 # name -> (what it does, its constant at severity 1 to 5).
 KINDS: dict[str, tuple[Callable[[Pictures, Any, Rng], Pictures], tuple[Any, ...]]] = {
-    "gaussian_noise": (
-        lambda x, c, rng: x + rng.normal(size=x.shape, scale=c),
-        (0.04, 0.06, 0.08, 0.09, 0.10),
-    ),
+    "gaussian_noise": (lambda x, c, rng: x + rng.normal(size=x.shape, scale=c),
+                       (0.04, 0.06, 0.08, 0.09, 0.10)),
     "shot_noise": (lambda x, c, rng: rng.poisson(x * c) / c, (500, 250, 100, 75, 50)),
     "impulse_noise": (_impulse_noise, (0.01, 0.02, 0.03, 0.05, 0.07)),
-    "speckle_noise": (
-        lambda x, c, rng: x + x * rng.normal(size=x.shape, scale=c),
-        (0.06, 0.1, 0.12, 0.16, 0.2),
-    ),
-    "gaussian_blur": (
-        lambda x, c, rng: ndimage.gaussian_filter(x, (0, c, c, 0), mode="nearest"),
-        (0.4, 0.6, 0.7, 0.8, 1),
-    ),
+    "speckle_noise": (lambda x, c, rng: x + x * rng.normal(size=x.shape, scale=c),
+                      (0.06, 0.1, 0.12, 0.16, 0.2)),
+    "gaussian_blur": (lambda x, c, rng: ndimage.gaussian_filter(x, (0, c, c, 0), mode="nearest"),
+                      (0.4, 0.6, 0.7, 0.8, 1)),
     "defocus_blur": (_defocus_blur, ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1))),
     "motion_blur": (_motion_blur, ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5))),
     "zoom_blur": (_zoom_blur, (1.06, 1.11, 1.16, 1.21, 1.26)),
@@ -173,7 +167,7 @@ KINDS: dict[str, tuple[Callable[[Pictures, Any, Rng], Pictures], tuple[Any, ...]
     "saturate": (_saturate, ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2))),
     "jpeg_compression": (_jpeg, (80, 65, 58, 50, 40)),
     "pixelate": (_pixelate, (0.95, 0.9, 0.85, 0.75, 0.65)),
-}
+}  # fmt: skip
 
 
 def kinds_for(images: LabelledImages) -> list[str]:

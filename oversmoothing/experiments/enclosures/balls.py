@@ -60,11 +60,6 @@ def middles(X: Entries) -> Array:
     return numbers
 
 
-def is_finite(X: Entries) -> bool:
-    """Whether no radius is infinite: the precision sufficed."""
-    return all(x.is_finite() for x in X.ravel())
-
-
 @dataclass(frozen=True)
 class Balls:
     """A matrix X [m, n] of balls, computed with at the working precision; operations as of

@@ -23,14 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.enclosures.balls import (
-    Ball,
-    Balls,
-    Curve,
-    Entries,
-    ball_metrics,
-    is_finite,
-)
+from oversmoothing.experiments.enclosures.balls import Ball, Balls, Curve, Entries, ball_metrics
 from oversmoothing.experiments.enclosures.network import (
     CUBIC,
     QUICK,
@@ -213,7 +206,7 @@ def _at(
     layers = []
     every = streams(network, given, Balls.exact)
     for number, X in enumerate(steps(every, len(network.blocks) + 1, "layer")):
-        if not is_finite(X.entries):
+        if not all(x.is_finite() for x in X.entries.ravel()):
             return None
         if seen is not None:
             _compare(X.centre, seen[number], number)

@@ -70,19 +70,13 @@ class Signed(Form):
     @property
     def guarantee(self) -> Guarantee:
         if self.sign > 0:
-            return Guarantee(
-                "HFC/LFC -> 0 for generic X_0 where some psi is not 0: SMOOTHING",
-                "tied",
-                "every fixed positive A",
-                "T2b, T3",
-            )
-        return Guarantee(
+            says = "HFC/LFC -> 0 for generic X_0 where some psi is not 0: SMOOTHING"
+            return Guarantee(says, "tied", "every fixed positive A", "T2b, T3")
+        says = (
             "-psi^2 is not bounded below: below -1 it smooths under some attention, at -2 / (1 + "
-            "a_1) and below under this one; the log of a training shows it (outside_share)",
-            "none",
-            "none",
-            "T2b",
+            "a_1) and below under this one; the log of a training shows it (outside_share)"
         )
+        return Guarantee(says, "none", "none", "T2b")
 
     def product(self, *free: Tensor) -> Tensor:
         theta, psi = free
@@ -193,13 +187,11 @@ class Disc(Form):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(
+        says = (
             "HFC/LFC does not tend to 0 for generic X_0: NON_SMOOTHING; not for weights that "
-            "change by layer (T7b)",
-            "tied",
-            "every fixed positive A",
-            "T3c",
+            "change by layer (T7b)"
         )
+        return Guarantee(says, "tied", "every fixed positive A", "T3c")
 
     def product(self, *free: Tensor) -> Tensor:
         (core,) = free
@@ -248,12 +240,9 @@ class MeasuredInterval(Form):
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee(
-            "HFC/LFC does not tend to 0 for generic X_0: NON_SMOOTHING",
-            "tied",
-            f"that which was measured, held fixed (s = {float(self.s):.6g})",
-            "T3b, T2d",
-        )
+        says = "HFC/LFC does not tend to 0 for generic X_0: NON_SMOOTHING"
+        attention = f"that which was measured, held fixed (s = {float(self.s):.6g})"
+        return Guarantee(says, "tied", attention, "T3b, T2d")
 
     @torch.no_grad()
     def refresh(self, *attention: ArrayLike) -> float:
@@ -345,16 +334,11 @@ class Band(Form):
 
 FORMS: dict[str, Callable[..., Form]] = {
     "free": Free,
-    "plus": partial(Signed, +1),
-    "minus": partial(Signed, -1),
-    "clip-plus": partial(Clipped, +1),
-    "clip-minus": partial(Clipped, -1),
-    "sigmoid-plus": partial(Sigmoid, +1),
-    "sigmoid-minus": partial(Sigmoid, -1),
-    "disc": Disc,
-    "interval": MeasuredInterval,
-    "band": Band,
-}
+    "plus": partial(Signed, +1), "minus": partial(Signed, -1),
+    "clip-plus": partial(Clipped, +1), "clip-minus": partial(Clipped, -1),
+    "sigmoid-plus": partial(Sigmoid, +1), "sigmoid-minus": partial(Sigmoid, -1),
+    "disc": Disc, "interval": MeasuredInterval, "band": Band,
+}  # fmt: skip
 OPTIONS = {"band": ("p", "q")}
 
 

@@ -83,17 +83,10 @@ SMALLEST = 0.75
 @torch.no_grad()
 @undisturbed()
 def ladder(
-    model: Model,
-    calibration: Sequence[Any],
-    held_out: Sequence[Any],
-    *,
-    standard: int = STANDARD,
-    copies: int = 0,
-    first_layers: int = FIRST_LAYERS,
-    batch_size: int = 10,
-    seed: int = 0,
-    origin: Mapping[str, Any] | None = None,
-) -> LadderResult:
+    model: Model, calibration: Sequence[Any], held_out: Sequence[Any], *,
+    standard: int = STANDARD, copies: int = 0, first_layers: int = FIRST_LAYERS,
+    batch_size: int = 10, seed: int = 0, origin: Mapping[str, Any] | None = None,
+) -> LadderResult:  # fmt: skip
     """Climb the ladder: fit on `calibration`, predict and score on `held_out`.
 
     calibration: inputs as `model.prepare` reads them. The first `standard` serve P0 to P5; P0''',
@@ -326,11 +319,9 @@ def altered(images: Sequence[Image.Image], number: int, seed: int) -> Iterator[I
             share = random.uniform(SMALLEST, 1.0)
             w, h = share * width, share * height
             x, y = random.uniform(0, width - w), random.uniform(0, height - h)
+            box = (x, y, x + w, y + h)
             crop = image.transform(
-                (width, height),
-                Image.Transform.EXTENT,
-                (x, y, x + w, y + h),
-                Image.Resampling.BICUBIC,
+                image.size, Image.Transform.EXTENT, box, Image.Resampling.BICUBIC
             )
             mirror = random.random() < 0.5
             yield crop.transpose(Image.Transpose.FLIP_LEFT_RIGHT) if mirror else crop

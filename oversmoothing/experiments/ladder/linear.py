@@ -85,7 +85,7 @@ class LinearMaps:
         """X_hat_1 ... X_hat_L, each [m, n, d], from X_0 [m, n, d] alone."""
         states = [start]
         for centre, M, mean in zip(self.centres, self.maps, self.means, strict=True):
-            states.append(_step(states[-1], centre, M, mean))
+            states.append(mean + (states[-1] - centre) @ M)
         return states[1:]
 
     def cost(self) -> int:
@@ -101,7 +101,7 @@ def linear_state(calibration: Recording) -> PropagatedState:
     for after, mean in zip(states[1:], means, strict=True):
         centres.append(X.mean(0))
         maps.append(_fit(X, after, centres[-1], mean))
-        X = torch.cat([_step(x, centres[-1], maps[-1], mean) for x in torch.split(X, PARTS)])
+        X = torch.cat([mean + (x - centres[-1]) @ maps[-1] for x in torch.split(X, PARTS)])
     operators = LinearMaps(means, torch.stack(centres), torch.stack(maps))
     return PropagatedState.fit(operators, calibration)
 
@@ -119,10 +119,6 @@ def _fit(X: Tensor, Y: Tensor, centre: Tensor, target: Tensor) -> Tensor:
         return torch.zeros(d, d)
     M: Tensor = torch.linalg.solve(gram + PENALTY * size * torch.eye(d), cross).float()
     return M
-
-
-def _step(X: Tensor, centre: Tensor, M: Tensor, target: Tensor) -> Tensor:
-    return target + (X - centre) @ M
 
 
 def _energies(operators: "LinearMaps | LiftedMaps", start: Tensor) -> Array:
@@ -193,7 +189,7 @@ class LiftedMaps:
     def states(self, start: Tensor) -> list[Tensor]:
         d = start.shape[-1]
         z = self.lift(start)[:, self.prefix :]
-        mean = _numbers(z.mean(1))
+        mean = z.mean(1).double().numpy()
         states = []
         for B, M, image in zip(self.means, self.maps, self.image, strict=True):
             shift = torch.from_numpy(image(mean)).float()
@@ -244,10 +240,6 @@ def lifted_state(
         Y = after - B
         left = Y[:, prefix:].mean(1) - mean @ M
         target = torch.cat([left, Y[:, :prefix].flatten(1)], dim=1)
-        image.append(ridge(_numbers(mean), _numbers(target), IMAGE_PENALTIES))
+        image.append(ridge(mean.double().numpy(), target.double().numpy(), IMAGE_PENALTIES))
     operators = LiftedMaps(lift, prefix, means, maps.contiguous(), tuple(image))
     return PropagatedState.fit(operators, calibration)
-
-
-def _numbers(X: Tensor) -> Array:
-    return X.double().numpy()

@@ -136,15 +136,11 @@ def model_cost(model: Model, tokens: int) -> int:
 
 
 NAMES = (
-    "P2 own attention",
-    "P4 norm scales, one step",
-    "P5 FFN by Jacobian, one step",
-    "P5 FFN by least squares, one step",
-    "P3 trajectory from X_0",
-    "P4 norm scales, trajectory",
-    "P5 FFN by Jacobian, trajectory",
-    "P5 FFN by least squares, trajectory",
-)
+    "P2 own attention", "P4 norm scales, one step",
+    "P5 FFN by Jacobian, one step", "P5 FFN by least squares, one step",
+    "P3 trajectory from X_0", "P4 norm scales, trajectory",
+    "P5 FFN by Jacobian, trajectory", "P5 FFN by least squares, trajectory",
+)  # fmt: skip
 STEPS = len(NAMES) // 2
 GAP_NAMES = ("P1 spectral gap, raw weights", "P1 spectral gap, norm folded")
 

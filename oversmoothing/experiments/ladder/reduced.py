@@ -84,19 +84,16 @@ class HiddenUnits:
 
 @dataclass(frozen=True)
 class ReducedFfn:
-    """M [d, d], c [d], the K kept units W_1 [d, K], b_1 [K], and their outputs V [K, d]."""
+    """M [d, d], c [d], and the K kept units, with V [K, d] in the place of their W_2."""
 
     M: Tensor
     c: Tensor
-    W_1: Tensor
-    b_1: Tensor
-    V: Tensor
-    activation: Callable[[Tensor], Tensor]
+    units: HiddenUnits
 
     def __call__(self, N: Tensor) -> Tensor:
         """The output [..., d] for normalised tokens N [..., d]."""
         affine = N @ self.M + self.c
-        return affine + self.activation(N @ self.W_1 + self.b_1) @ self.V if len(self.V) else affine
+        return affine + self.units(N) @ self.units.W_2 if len(self.units) else affine
 
     @classmethod
     def fit(
@@ -112,14 +109,12 @@ class ReducedFfn:
         gram = F.T @ F / len(F)
         gram += penalty * torch.diag(gram.diagonal().clamp_min(FLOOR))
         C = torch.linalg.solve(gram, F.T @ target.double() / len(F)).float()
-        return cls(
-            C[1 : d + 1], C[0], units.W_1[:, chosen], units.b_1[chosen], C[d + 1 :],
-            units.activation,
-        )  # fmt: skip
+        own = replace(units, W_1=units.W_1[:, chosen], b_1=units.b_1[chosen], W_2=C[d + 1 :])
+        return cls(C[1 : d + 1], C[0], own)
 
     def cost(self) -> int:
         """Multiply-adds a token: d^2 + 2 K d."""
-        return self.M.numel() + self.W_1.numel() + self.V.numel()
+        return self.M.numel() + self.units.W_1.numel() + self.units.W_2.numel()
 
 
 def _chosen(one: Tensor, hidden: Tensor, W_2: Tensor, kept: int) -> Tensor:

@@ -104,23 +104,15 @@ def score(
     r2, skill, sign = pooled(np.arange(images)).tolist()
     drawn = np.random.default_rng(seed).integers(images, size=(resamples, images))
     values = pooled(drawn)
+    by_layer = [rank_correlation(y, p) for y, p in zip(measured.T, predicted.T, strict=True)]
+    left = np.square(np.nan if spectral is None else measured - spectral).sum()
     return Score(
-        r2,
-        *percentiles(values[0], images),
-        skill,
-        *percentiles(values[1], images),
-        sign,
-        *resampled_share(sign, values[2], images),
-        rank_correlation(measured, predicted),
-        float(
-            np.mean([rank_correlation(y, p) for y, p in zip(measured.T, predicted.T, strict=True)])
-        ),
-        skill,
-        NAN
-        if spectral is None
-        else float(_one_minus(errors.sum(), np.square(measured - spectral).sum())),
-        images,
-    )
+        r2, *percentiles(values[0], images),
+        skill, *percentiles(values[1], images),
+        sign, *resampled_share(sign, values[2], images),
+        rank_correlation(measured, predicted), float(np.mean(by_layer)),
+        skill, float(_one_minus(errors.sum(), left)), images,
+    )  # fmt: skip
 
 
 def calibrated(predicted: Array, trained: Array, measured: Array) -> Array:

@@ -237,13 +237,9 @@ class _Head:
 
 
 def steered_tilts(
-    model: Model,
-    inputs: Sequence[Any],
-    *,
-    multiples: Sequence[float] = MULTIPLES,
-    directions: int = 5,
-    seed: int = 0,
-) -> pd.DataFrame:
+    model: Model, inputs: Sequence[Any], *, multiples: Sequence[float] = MULTIPLES,
+    directions: int = 5, seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
     """A row a multiple of the thresholds: the share along u in the last stream, d times the squared
     cosine (1 is a random direction's mean), over inputs and drawn directions u, with its 95 %
     interval over the inputs; the same along directions that were not steered to.

@@ -49,16 +49,9 @@ class Tilts(Result):
     """
 
     def __init__(
-        self,
-        model: str,
-        tilt: Matrix,
-        start: Matrix,
-        rank_random: Matrix,
-        rank_other: Matrix,
-        values: np.ndarray,
-        steered: pd.DataFrame | None = None,
-        seed: int = 0,
-    ) -> None:
+        self, model: str, tilt: Matrix, start: Matrix, rank_random: Matrix, rank_other: Matrix,
+        values: np.ndarray, steered: pd.DataFrame | None = None, seed: int = 0,
+    ) -> None:  # fmt: skip
         self.tilt, self.values, self.rank_random = tilt, values, rank_random
         self.apart: np.ndarray = np.asarray(values[:, 0] != values[:, 1])
         inputs = tilt.shape[2]

@@ -189,12 +189,9 @@ class HyperConnections(Remedy):
     claim = "none on tokens: rho_C and rho_Q are those of R + a h p q^T (T13a)"
 
     def __init__(
-        self,
-        streams: int = 4,
-        mixing: Mixing = "plain",
-        jitter: float = 0.0,
+        self, streams: int = 4, mixing: Mixing = "plain", jitter: float = 0.0,
         generator: torch.Generator | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         if mixing not in ("plain", "doubly stochastic"):
             raise InputError(f"mixing is '{mixing}': choose plain or doubly stochastic")

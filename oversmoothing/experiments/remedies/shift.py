@@ -38,27 +38,18 @@ from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.support.errors import InputError, whole_number
 
 REMEDIES: dict[str, Callable[..., Remedy]] = {
-    "attnscale": on_branch.AttnScale,
-    "featscale": on_branch.FeatScale,
-    "gfsa": on_branch.GFSA,
-    "outlier-removal": on_branch.OutlierRemoval,
-    "centred-attention": on_branch.CentredAttention,
-    "shaped-attention": on_branch.ShapedAttention,
-    "laplacian-head": on_branch.LaplacianHead,
-    "contranorm": on_stream.ContraNorm,
-    "de-escalation": on_stream.DeEscalation,
-    "neutreno": on_branch.NeuTRENO,
-    "value-residual": on_branch.ValueResidual,
-    "layerscale": on_branch.LayerScale,
-    "residual-scaling": on_stream.ResidualScaling,
-    "lambda-skip": on_stream.LambdaSkip,
-    "deepnorm": on_stream.DeepNorm,
-    "ln-scaling": on_stream.LNScaling,
+    "attnscale": on_branch.AttnScale, "featscale": on_branch.FeatScale,
+    "gfsa": on_branch.GFSA, "outlier-removal": on_branch.OutlierRemoval,
+    "centred-attention": on_branch.CentredAttention, "shaped-attention": on_branch.ShapedAttention,
+    "laplacian-head": on_branch.LaplacianHead, "contranorm": on_stream.ContraNorm,
+    "de-escalation": on_stream.DeEscalation, "neutreno": on_branch.NeuTRENO,
+    "value-residual": on_branch.ValueResidual, "layerscale": on_branch.LayerScale,
+    "residual-scaling": on_stream.ResidualScaling, "lambda-skip": on_stream.LambdaSkip,
+    "deepnorm": on_stream.DeepNorm, "ln-scaling": on_stream.LNScaling,
     "hyper-connections": on_stream.HyperConnections,
     "hyper-connections-ds": on_stream.DoublyStochasticConnections,
-    "vit-minus": on_branch.ViTMinus,
-    "band": on_branch.BandOfH,
-}
+    "vit-minus": on_branch.ViTMinus, "band": on_branch.BandOfH,
+}  # fmt: skip
 # The setting of the table: a start at which a remedy is the plain layer would show nothing.
 SETTINGS: dict[str, dict[str, Any]] = {
     "attnscale": {"omega": 0.5},

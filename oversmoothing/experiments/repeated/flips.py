@@ -199,15 +199,9 @@ class Flips(Result):
     """
 
     def __init__(
-        self,
-        model: str,
-        placement: str,
-        effects: dict[tuple[str, ...], Array],
-        predictions: dict[tuple[str, ...], Array],
-        plain: Array,
-        gaps: Array | None,
-        seed: int,
-    ) -> None:
+        self, model: str, placement: str, effects: dict[tuple[str, ...], Array],
+        predictions: dict[tuple[str, ...], Array], plain: Array, gaps: Array | None, seed: int,
+    ) -> None:  # fmt: skip
         self.effects, self.predictions, self.plain, self.gaps = effects, predictions, plain, gaps
         self.split = halves(len(plain), np.random.default_rng(seed))
         self.scored = self._scored(seed)

@@ -73,17 +73,13 @@ def linearised(f: BlockMap, c: Tensor, n: int) -> AtConsensus:
     if heads.b_O is not None:
         bias = bias + heads.b_O
     return layer_at_consensus(
-        c.numpy(),
-        A.numpy(),
-        W.numpy(),
-        bias.numpy(),
-        placement=layer.placement,
+        c.numpy(), A.numpy(), W.numpy(), bias.numpy(), placement=layer.placement,
         norm=_token_norm(layer.norm_attention, len(c)),
         norm_ffn=_token_norm(layer.norm_ffn, len(c)),
         ffn=None if layer.ffn is None else _token_map(layer.ffn, dtype),
         behind=_token_norm(layer.output_norm_attention, len(c)),
         behind_ffn=_token_norm(layer.output_norm_ffn, len(c)),
-    )
+    )  # fmt: skip
 
 
 def _token_norm(norm: Norm, d: int) -> TokenNorm:

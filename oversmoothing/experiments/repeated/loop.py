@@ -385,8 +385,6 @@ def recalled(
 
 def _words(table: pd.DataFrame, recall: float) -> str:
     """What became of the runs, and how tokens differ where there is a fixed point."""
-    counts = table["outcome"].value_counts()
-    listed = ", ".join(f"{name} {count}" for name, count in counts.items())
     fixed = table[table["outcome"].str.startswith("one fixed point")]
     more = ""
     if len(fixed):
@@ -395,7 +393,7 @@ def _words(table: pd.DataFrame, recall: float) -> str:
             f" At the fixed points HFC/LFC is {ratio:.2g} times that of X_0 (geometric mean), and "
             f"the derivative's radius at most {fixed['radius'].max():.3f}."
         )
-    return f"X <- f(X) + {recall:g} X_0 in {len(table)} runs: {listed}.{more}"
+    return f"X <- f(X) + {recall:g} X_0 in {len(table)} runs: {_listed(table['outcome'])}.{more}"
 
 
 def _rows(

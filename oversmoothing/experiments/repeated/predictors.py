@@ -62,12 +62,9 @@ class Looped:
 
 @torch.no_grad()
 def looped(
-    blocks: Sequence[BlockMap],
-    X: Tensor,
-    loops: int,
-    recall: float = 0.0,
+    blocks: Sequence[BlockMap], X: Tensor, loops: int, recall: float = 0.0,
     start: Tensor | None = None,
-) -> Looped:
+) -> Looped:  # fmt: skip
     """`loops` rounds of the blocks from the stream X [b, n, d] in front of the first of them.
 
     recall: B of X <- f(X) + B X_0 with X_0 = X; start: where the loop starts instead of X.

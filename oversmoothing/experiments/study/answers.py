@@ -86,15 +86,13 @@ MEASURES: dict[str, tuple[Callable[[Row], float], str]] = {
     "error": (lambda row: float(row["score"]["error"]), "points of error"),
     "bits": (lambda row: float(row["score"]["bits"]), "bits a character"),
     "loss": (lambda row: float(row["score"]["loss"]), "nats"),
-    "cost of corruption": (
-        lambda row: float(np.mean(row["corruption"][1:]) - row["corruption"][0]),
-        "points of error",
-    ),
+    "cost of corruption": (lambda row: float(np.mean(row["corruption"][1:]) - row["corruption"][0]),
+                           "points of error"),
     "alignment gain": (_alignment_gain, "alignment gain"),
     "slope": (_slope, "log10 HFC/LFC a unit of delta"),
     "into disc": (_into_disc, "log10 HFC/LFC"),
     "KL gap": (_gap, "nats"),
-}
+}  # fmt: skip
 # Over the cells of a group, of one seed: the rank correlation of the loss with this of the start.
 RANKS = {
     "rank of gradient and loss": lambda row: row["start"]["gradient"],

@@ -238,22 +238,6 @@ def _said(plain: Sequence[Tensor], changed: Sequence[Tensor]) -> tuple[Array, Ar
     return torch.cat(divergence).numpy(), torch.cat(same).numpy()
 
 
-@dataclass(frozen=True)
-class Effects:
-    """Of each change by input: the measured and predicted change of log10 HFC/LFC behind the last
-    layer, the mean measured one of its random controls, KL and its controls', first choices kept.
-    All [changes, inputs]; norm [changes]: of D relative to M, mean over the layers changed."""
-
-    changes: tuple[Change, ...]
-    effect: Array
-    predicted: Array
-    control: Array
-    kl: Array
-    control_kl: Array
-    same: Array
-    norm: Array
-
-
 def slope(changes: Sequence[str], doses: Sequence[float], values: Array) -> Array:
     """Of values [changes, ...], per unit of dose over the shifts: least squares through 0."""
     chosen = [k for k, name in enumerate(changes) if name == "shift"]
@@ -264,9 +248,14 @@ def slope(changes: Sequence[str], doses: Sequence[float], values: Array) -> Arra
 @one_thread()
 def effects(
     model: Model, inputs: Any, changes: Sequence[Change], *, seed: int = 0, batch_size: int = BATCH
-) -> Effects:
+) -> dict[str, Array]:
     """Predict, then run each change and its controls on every input. Raises `InputError` for models
-    whose attention is not described or no module of its own."""
+    whose attention is not described or no module of its own.
+
+    effect, predicted: the measured and predicted change of log10 HFC/LFC behind the last layer;
+    control: the mean measured one of its random controls; kl, control_kl; same: first choices kept.
+    All [changes, inputs]; norm [changes]: of D relative to M, mean over the layers changed.
+    """
     predicted = foreseen(model, inputs, changes, batch_size)
     base, scores = run(model, inputs, None, batch_size)
     rng = np.random.default_rng([seed, 4301])
@@ -287,18 +276,13 @@ def effects(
     sizes = np.stack([np.linalg.norm(each.D, axis=(1, 2)) for each in changes]) / whole
     norm = np.array([row[row > 0].mean() if row.any() else 0.0 for row in sizes])
     arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-    return Effects(tuple(changes), predicted=predicted, norm=norm, **arrays)
+    return {**arrays, "predicted": predicted, "norm": norm}
 
 
 def intervene(
-    model: Model,
-    inputs: Any,
-    *,
-    seed: int = 0,
-    doses: Sequence[float] = DOSES,
-    parts: Sequence[float] = PARTS,
-    heads: Sequence[tuple[int, int]] = (),
-) -> Result:
+    model: Model, inputs: Any, *, seed: int = 0, doses: Sequence[float] = DOSES,
+    parts: Sequence[float] = PARTS, heads: Sequence[tuple[int, int]] = (),
+) -> Result:  # fmt: skip
     """What moving H does to a trained model: HFC/LFC foreseen and measured, and what it says.
 
     Shifts by each dose in all layers, parts of the way into the disc, and shifts of single heads,
@@ -314,19 +298,19 @@ def intervene(
     ]
     results = effects(model, inputs, changes, seed=seed)
     rows = []
-    for k, change in enumerate(results.changes):
-        ends = mean_interval(results.effect[k])
+    for k, change in enumerate(changes):
+        ends = mean_interval(results["effect"][k])
         rows.append(
             {
                 "change": change.name,
                 "dose": change.dose,
-                "norm": results.norm[k],
-                "predicted": results.predicted[k].mean(),
+                "norm": results["norm"][k],
+                "predicted": results["predicted"][k].mean(),
                 **dict(zip(("measured", "low", "high"), ends, strict=True)),
-                "random": results.control[k].mean(),
-                "KL": results.kl[k].mean(),
-                "random KL": results.control_kl[k].mean(),
-                "same choice": results.same[k].mean(),
+                "random": results["control"][k].mean(),
+                "KL": results["kl"][k].mean(),
+                "random KL": results["control_kl"][k].mean(),
+                "same choice": results["same"][k].mean(),
             }
         )
     units = {"predicted": "log10 HFC/LFC", "norm": "of H"}
@@ -334,27 +318,27 @@ def intervene(
         "intervene",
         f"{model.name}: H moved, nothing retrained",
         {"changes": Table(pd.DataFrame(rows), units)},
-        _sentences(model.name, results),
-        {"model": model.name, "inputs": results.effect.shape[1], "seed": seed},
+        _sentences(model.name, changes, results),
+        {"model": model.name, "inputs": results["effect"].shape[1], "seed": seed},
     )
 
 
-def _sentences(name: str, results: Effects) -> list[Sentence]:
+def _sentences(name: str, changes: Sequence[Change], results: dict[str, Array]) -> list[Sentence]:
     """The slope beside the prediction and the random control; the two sides of a shift."""
-    m, said = results.effect.shape[1], []
-    beyond = results.effect - results.control
-    shifts = {each.dose: k for k, each in enumerate(results.changes) if each.name == "shift"}
+    m, said = results["effect"].shape[1], []
+    beyond = results["effect"] - results["control"]
+    shifts = {each.dose: k for k, each in enumerate(changes) if each.name == "shift"}
     if shifts:
-        asked = [each.name for each in results.changes], [each.dose for each in results.changes]
+        asked = [each.name for each in changes], [each.dose for each in changes]
         mean, low, high = mean_interval(slope(*asked, beyond))
-        ahead = float(slope(*asked, results.predicted).mean())
+        ahead = float(slope(*asked, results["predicted"]).mean())
         says = (
             f"{name}: adding delta to every eigenvalue of H changes log10 HFC/LFC by "
             f"{mean:+.2f} delta more than random changes of the same norm do; foreseen from the "
             f"unchanged pass: {ahead:+.2f} delta."
         )
         said.append(Sentence(says, measured(m, low, high)))
-    for k, each in enumerate(results.changes):
+    for k, each in enumerate(changes):
         if each.name == "into disc":
             mean, low, high = mean_interval(beyond[k])
             says = (
@@ -365,7 +349,7 @@ def _sentences(name: str, results: Effects) -> list[Sentence]:
             said.append(Sentence(says, measured(m, low, high)))
     for dose, k in shifts.items():
         if dose > 0 and -dose in shifts:
-            smoothed, sharpened = results.kl[k], results.kl[shifts[-dose]]
+            smoothed, sharpened = results["kl"][k], results["kl"][shifts[-dose]]
             mean, low, high = mean_interval(smoothed - sharpened)
             if not np.isnan(mean):
                 says = (
@@ -374,4 +358,4 @@ def _sentences(name: str, results: Effects) -> list[Sentence]:
                     f"much changes it by {sharpened.mean():.3g}."
                 )
                 said.append(Sentence(says, measured(m, low, high)))
-    return said or [Sentence(f"{name}: {len(results.changes)} changes were made.", measured(m))]
+    return said or [Sentence(f"{name}: {len(changes)} changes were made.", measured(m))]

@@ -130,13 +130,9 @@ READINGS: dict[str, tuple[Reading, str]] = {
 
 
 def layer_cases(
-    layer: Layer,
-    A: Attention,
-    number: int = 1,
-    readings: Sequence[str] = tuple(READINGS),
-    folding: Folding = "unfolded",
-    images: Sequence[int] = (),
-) -> pd.DataFrame:
+    layer: Layer, A: Attention, number: int = 1, readings: Sequence[str] = tuple(READINGS),
+    folding: Folding = "unfolded", images: Sequence[int] = (),
+) -> pd.DataFrame:  # fmt: skip
     """How many cases of each image and reading fall in each class, in layer `number` (from 1).
 
     A: [m, heads, n, n], float32 or float64, row-stochastic to that precision; images: the number of
@@ -219,13 +215,10 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
 @one_thread()
 @undisturbed()
 def readings_of(
-    models: Mapping[str, Any],
-    inputs: Tensor | Iterable[Any],
-    readings: Sequence[str] = tuple(READINGS),
-    folding: Folding = "unfolded",
-    costly_inputs: int = 10,
-    batch_size: int = 10,
-) -> pd.DataFrame:
+    models: Mapping[str, Any], inputs: Tensor | Iterable[Any],
+    readings: Sequence[str] = tuple(READINGS), folding: Folding = "unfolded",
+    costly_inputs: int = 10, batch_size: int = 10,
+) -> pd.DataFrame:  # fmt: skip
     """The table for several models over the same inputs, with the column `model` in front.
 
     models: anything that `open_model` reads, the project's own ViTs included, by name. E3 is many

@@ -93,13 +93,9 @@ class Learnt:
 
 
 def kept(
-    stack: Sequence[tuple[Cell, int]],
-    folder: Path,
-    own: Task,
-    device: torch.device,
-    *,
+    stack: Sequence[tuple[Cell, int]], folder: Path, own: Task, device: torch.device, *,
     progress: bool = True,
-) -> list[Path]:
+) -> list[Path]:  # fmt: skip
     """A file of `Learnt` for each run, in the folder: those that are missing are trained at once,
     and kept before anything else is done."""
     paths = [folder / f"{cell.name}-seed{seed}.safetensors" for cell, seed in stack]

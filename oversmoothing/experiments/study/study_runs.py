@@ -219,8 +219,8 @@ def lever_measures(net: StudyNet, own: Task, seed: int) -> dict[str, Any]:
     return {
         "changes": [each.name for each in changes],
         "doses": [each.dose for each in changes],
-        "norm": results.norm.tolist(),
-        **{name: getattr(results, name).mean(1).tolist() for name in names},
+        "norm": results["norm"].tolist(),
+        **{name: results[name].mean(1).tolist() for name in names},
     }
 
 
@@ -249,16 +249,10 @@ def known(rows: Sequence[dict[str, Any]], chosen: Protocol) -> dict[tuple[str, i
 
 
 def run_blocks(
-    chosen: Protocol,
-    folder: Path,
-    *,
-    tiers: tuple[str, ...],
-    workers: int = 1,
-    data: Path | None = None,
-    blocks: int | None = None,
-    device: torch.device | None = None,
+    chosen: Protocol, folder: Path, *, tiers: tuple[str, ...], workers: int = 1,
+    data: Path | None = None, blocks: int | None = None, device: torch.device | None = None,
     progress: bool = True,
-) -> int:
+) -> int:  # fmt: skip
     """Train what is missing, block by block, and keep each row as soon as it is there.
 
     blocks: stop behind so many that had something left. device: a card, on which all runs of one
