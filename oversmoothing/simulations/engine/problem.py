@@ -146,12 +146,9 @@ class Problem:
     @cached_property
     def quotient(self) -> Float64[Array, "*a n n"]:
         """B' with a 1 for the row c, [*a, n, n]: one product serves both systems."""
-        n = self.n
         extended = np.zeros_like(self.A)
-        extended[..., : n - 1, : n - 1] = (
-            self.A[..., : n - 1, : n - 1] - self.A[..., n - 1 :, : n - 1]
-        )
-        extended[..., n - 1, n - 1] = 1.0
+        extended[..., :-1, :-1] = self.A[..., :-1, :-1] - self.A[..., -1:, :-1]
+        extended[..., -1, -1] = 1.0
         return extended
 
     @cached_property
