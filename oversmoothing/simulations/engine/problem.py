@@ -220,11 +220,8 @@ class Problem:
     @cached_property
     def norm(self) -> float:
         """An upper bound on ||B'|| ||W|| over the batch: a layer grows a state by 1 + this."""
-        if self.P is not None and self.Q is not None:
-            weights = norm_bound(self.Q @ self.P) if self.rank else 0.0
-        else:
-            weights = norm_bound(self.dense_weights)
-        return weights * norm_bound(self.quotient)
+        weights = self.dense_weights if self.P is None or self.Q is None else self.Q @ self.P
+        return norm_bound(weights) * norm_bound(self.quotient)
 
     def flat(self, x: NDArray[Any], trailing: int, *to: Any) -> Tensor:
         """x [*any, ...] as a tensor [number, ...]; what all the batch shares is stored once."""
