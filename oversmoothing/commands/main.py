@@ -368,14 +368,13 @@ def repeat_flags(words: list[str], flags: set[str]) -> list[str]:
     flag = None
     fresh = False
     for word in words:
-        if word.startswith("-") and not _is_number(word):
-            flag, fresh = (word if word in flags else None), True
+        option = word.startswith("-") and not _is_number(word)
+        if option:
+            flag = word if word in flags else None
         elif flag is not None and not fresh:
             repeated.append(flag)
-            fresh = False
-        else:
-            fresh = False
         repeated.append(word)
+        fresh = option
     return repeated
 
 

@@ -200,12 +200,9 @@ def reproduce(
             print(f"FAILS: {drawn}", file=sys.stderr)
         next(made, None)  # the processes end
     checked = {
-        "schema_version": 1,
-        "checks": [vars(check) for check in checks],
-        "seed": context.seed,
-        "full": full,
-        **provenance(),
-    }
+        "schema_version": 1, "checks": [vars(check) for check in checks], "seed": context.seed,
+        "full": full, **provenance(),
+    }  # fmt: skip
     write_atomically(folder / "checks.json", to_json(checked))
     write_atomically(folder / "verdicts.csv", record(shown).to_csv(index=False))
     kept.write(held, shown)
@@ -289,14 +286,9 @@ def _golden() -> Check:
 
 def _a_million_layers(context: Context) -> Check:
     trajectory = evolve(
-        X0=[[1.0], [2.0]],
-        A=[[0.75, 0.25], [0.25, 0.75]],
-        H=[[1.0]],
-        depth=10**6,
-        method="plain",
-        device="cpu",
-        progress=context.progress,
-    )
+        X0=[[1.0], [2.0]], A=[[0.75, 0.25], [0.25, 0.75]], H=[[1.0]], depth=10**6, method="plain",
+        device="cpu", progress=context.progress,
+    )  # fmt: skip
     measured = float(np.asarray(trajectory.metrics()["log_hfc_lfc"])[-1])
     exact = -np.log(3) + 10**6 * np.log1p(-0.25)
     return Check(

@@ -20,17 +20,9 @@ from oversmoothing.theory.support.errors import required
 
 T = TypeVar("T")
 _RECORDED = (
-    "oversmoothing",
-    "numpy",
-    "scipy",
-    "torch",
-    "sympy",
-    "python-flint",
-    "matplotlib",
-    "scikit-learn",
-    "accelerate",
-    "kornia",
-)
+    "oversmoothing", "numpy", "scipy", "torch", "sympy", "python-flint", "matplotlib",
+    "scikit-learn", "accelerate", "kornia",
+)  # fmt: skip
 _SHOWN: ContextVar[bool] = ContextVar("shown", default=False)
 _FORM = "{percentage:3.0f} % of {total:,} {unit}s, {elapsed} gone, {remaining} left"
 
@@ -86,12 +78,8 @@ def _commit() -> str | None:
     try:
         answer = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
+            cwd=root, capture_output=True, text=True, timeout=10, check=True,
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
     return answer.stdout.strip()

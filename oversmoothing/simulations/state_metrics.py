@@ -210,15 +210,9 @@ def _one_minus_mean(z: _Directions) -> tuple[Tensor, Tensor]:
 
 
 NAMES = (
-    "hfc_lfc",
-    "log_hfc_lfc",
-    "cos_mean",
-    "cos_min",
-    "cos_abs_mean",
-    "cos_abs_min",
-    "effective_rank",
-    "sigma2_sigma1",
-)
+    "hfc_lfc", "log_hfc_lfc", "cos_mean", "cos_min", "cos_abs_mean", "cos_abs_min",
+    "effective_rank", "sigma2_sigma1",
+)  # fmt: skip
 # 1 - cos loses eps / (1 - cos), a singular value sqrt(eps) sigma_1 by the Gram matrix: within this
 # spread and scale of the tokens every metric keeps 1e-6 of itself.
 SPREAD = 1e-2

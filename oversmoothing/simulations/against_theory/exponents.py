@@ -158,11 +158,6 @@ class ExponentRun:
     seconds: float
 
     @property
-    def gap(self) -> float:
-        """gamma_Q - gamma_C."""
-        return self.gamma_quotient - self.gamma_consensus
-
-    @property
     def off(self) -> float:
         """How far the measured slopes are from what is predicted, the larger of the two."""
         return max(abs(self.measured - self.predicted), abs(self.hfc - self.gamma_quotient))

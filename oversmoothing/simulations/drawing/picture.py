@@ -40,55 +40,31 @@ KINDS: dict[str, dict[str, None]] = {
 
 # Okabe and Ito (2008): told apart under every common form of colour blindness and in grey.
 PALETTE: dict[str, str] = {
-    "blue": "#0072B2",
-    "vermillion": "#D55E00",
-    "green": "#009E73",
-    "orange": "#E69F00",
-    "purple": "#CC79A7",
-    "sky": "#56B4E9",
-    "black": "#000000",
-    "grey": "#8A8A8A",
-    "light": "#DDDDDD",
-}
+    "blue": "#0072B2", "vermillion": "#D55E00", "green": "#009E73",
+    "orange": "#E69F00", "purple": "#CC79A7", "sky": "#56B4E9",
+    "black": "#000000", "grey": "#8A8A8A", "light": "#DDDDDD",
+}  # fmt: skip
 
 # One colour per verdict, the same in every figure.
 VERDICT_COLOUR: dict[str, str] = {
-    Outcome.SMOOTHING: PALETTE["blue"],
-    Outcome.NON_SMOOTHING: PALETTE["vermillion"],
-    Outcome.TIE: PALETTE["green"],
-    Outcome.TRIVIAL: PALETTE["grey"],
-    Outcome.UNDEFINED: PALETTE["grey"],
-    Outcome.UNDECIDED: PALETTE["orange"],
-}
+    Outcome.SMOOTHING: PALETTE["blue"], Outcome.NON_SMOOTHING: PALETTE["vermillion"],
+    Outcome.TIE: PALETTE["green"], Outcome.TRIVIAL: PALETTE["grey"],
+    Outcome.UNDEFINED: PALETTE["grey"], Outcome.UNDECIDED: PALETTE["orange"],
+}  # fmt: skip
 
 STYLE: Any = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same picture on every machine
-    "mathtext.fontset": "dejavusans",
-    "text.usetex": False,
-    "font.size": 8.5,
-    "axes.titlesize": 9.0,
-    "axes.labelsize": 8.5,
-    "xtick.labelsize": 8.0,
-    "ytick.labelsize": 8.0,
-    "legend.fontsize": 8.0,
-    "figure.titlesize": 10.0,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "grid.color": "#E6E6E6",
-    "grid.linewidth": 0.5,
-    "lines.linewidth": 1.3,
-    "lines.markersize": 3.5,
-    "legend.frameon": False,
-    "legend.handlelength": 1.8,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
+    "mathtext.fontset": "dejavusans", "text.usetex": False, "axes.unicode_minus": True,
+    "font.size": 8.5, "axes.titlesize": 9.0, "axes.labelsize": 8.5, "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0, "legend.fontsize": 8.0, "figure.titlesize": 10.0,
+    "axes.linewidth": 0.7, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.axisbelow": True, "axes.grid": True, "grid.color": "#E6E6E6", "grid.linewidth": 0.5,
+    "lines.linewidth": 1.3, "lines.markersize": 3.5,
+    "legend.frameon": False, "legend.handlelength": 1.8,
+    "figure.facecolor": "white", "savefig.facecolor": "white",
     "pdf.fonttype": 42,  # TrueType, so that text stays text
     "svg.hashsalt": "oversmoothing",
-    "axes.unicode_minus": True,
-}
+}  # fmt: skip
 
 
 @contextmanager

@@ -44,11 +44,7 @@ def in_column(name: str, number: Callable[[float], str]) -> Callable[[float], st
 
 def formatters(frame: Any, number: Callable[[float], str]) -> dict[str, Any]:
     """`in_column` for each column of floats of a pandas table."""
-    return {
-        name: in_column(str(name), number)
-        for name in frame.columns
-        if frame[name].dtype.kind == "f"
-    }
+    return {name: in_column(str(name), number) for name in frame.select_dtypes("floating")}
 
 
 def plain_table(rows: "pd.DataFrame", number: Callable[[float], str] | None) -> str:

@@ -25,7 +25,7 @@ from oversmoothing.simulations.engine.problem import Asked, Place, Problem
 from oversmoothing.simulations.state import fetched, for_eigenvalues
 from oversmoothing.theory.depth.causal import GOOD_BITS, CausalStates, Parts, seconds
 from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes
-from oversmoothing.theory.depth.recurrence import Recurrence
+from oversmoothing.theory.depth.recurrence import Powers, Recurrence
 from oversmoothing.theory.numbers.exact import identity, normalised_rows, to_flint, to_fractions
 from oversmoothing.theory.numbers.rounding import at_precision, normalise
 from oversmoothing.theory.support.errors import InputError
@@ -300,15 +300,15 @@ def squaring(asked: Asked) -> tuple[Tensor, Tensor]:
         B = problem.quotient[problem.element(problem.quotient, 2, place)][: n - 1, : n - 1]
         kept = 1.0 if problem.residual else 0.0
         systems = (
-            _Squarings(np.kron(B, W.T) + kept * np.eye((n - 1) * d)),
-            _Squarings(W.T + kept * np.eye(d)),
+            Powers(normalise(np.kron(B, W.T) + kept * np.eye((n - 1) * d)), None, _times),
+            Powers(normalise(W.T + kept * np.eye(d)), None, _times),
         )
         x = [Z[index, :-1].numpy().ravel(), Z[index, -1].numpy()]
         total = [int(e) for e in start_exponents[index]]
         done = 0
         for row, depth in enumerate(depths):
             for k, system in enumerate(systems):
-                x[k], more = system.apply(x[k], depth - done)
+                x[k], more = system.applied((x[k], 0), depth - done)
                 total[k] += more
             done = depth
             states[row, index] = np.concatenate((x[0].reshape(n - 1, d), x[1][None]))
@@ -316,20 +316,6 @@ def squaring(asked: Asked) -> tuple[Tensor, Tensor]:
     return torch.as_tensor(states).to(device, dtype), torch.as_tensor(exponents).to(device)
 
 
-class _Squarings:
-    """M^(2^k) for k = 0, 1, ..., each over a power of two."""
-
-    def __init__(self, M: Array) -> None:
-        self.squares = [normalise(M)]
-
-    def apply(self, x: Array, depth: int) -> tuple[Array, int]:
-        """(y, e) with M^depth x = 2^e y."""
-        total = 0
-        for k, bit in enumerate(reversed(bin(depth)[2:])):
-            if k == len(self.squares):
-                M, exponent = self.squares[-1]
-                self.squares.append(normalise(M @ M, 2 * exponent))
-            if bit == "1":
-                M, exponent = self.squares[k]
-                x, total = normalise(M @ x, total + exponent)
-        return x, total
+def _times(M: tuple[Array, int], x: tuple[Array, int]) -> tuple[Array, int]:
+    """The product, each over a power of two."""
+    return normalise(M[0] @ x[0], M[1] + x[1])

@@ -223,12 +223,10 @@ class Twin(Problem):
 
     @cached_property
     def quotient(self) -> Float64[Array, "*a n n"]:
-        quotient = self.nudge(self.original.quotient)
-        n = self.n
-        A = self.original.A
+        quotient, A = self.nudge(self.original.quotient), self.original.A
         # What the rows lack of 1 belongs to the matrix that is meant.
         lacking = (1.0 - A.sum(axis=-1))[..., None] * A
-        quotient[..., : n - 1, : n - 1] += (lacking[..., :-1, :] - lacking[..., -1:, :])[..., :-1]
+        quotient[..., :-1, :-1] += (lacking[..., :-1, :] - lacking[..., -1:, :])[..., :-1]
         return quotient
 
     @cached_property

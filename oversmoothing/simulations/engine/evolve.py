@@ -1,9 +1,5 @@
 """The layer X' = X + A X W run to any depth without losing the spread or the scale (T1c-d, T11).
 
-One call, several methods: layer by layer (`plain`), in the r x r core of a head (`core`), from the
-eigenbases at any depth (`closed_form`), in balls at small sizes (`balls`), and by repeated squaring
-(`squaring`). The result names the method, why it was taken, and how exact it is.
-
 Which method 'auto' takes goes by what each would cost: a few measured unit costs of one core.
 Eigenbases cost about 1.5 ns n^3, products 2 flops a term, and each call its overhead. The estimates
 only choose; nothing depends on their being right.

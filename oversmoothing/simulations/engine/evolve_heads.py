@@ -12,13 +12,12 @@ two each: a spread of 1e-200 around a mean of 1 is as right as one of 1. The dri
 own scale; when it is far below m it is lost as any small summand of a float is, when it is far
 above, m becomes it.
 
-Per layer: one product with all P_h, one batched product with the B'_h (g_h its last row), one with
-all Q_h (`HeadMap`). Attention that follows the state is in `state_attention`.
+The products of a layer are those of `layers`, with the B'_h and g_h as their last rows. Attention
+that follows the state is in `state_attention`.
 
-Where attention has zeros (a causal mask, several groups) a token may lose the mode that dominates
-the others; then the tokens are iterated themselves too, each with its own power of two (T4b,
-T11.10; see `simulations.engine.iteration`). Here attention may change with the layer, so that a
-token is brought to the scale of those that it sees at each layer anew.
+Where attention has zeros the tokens are iterated themselves too (T4b, T11.10; why: `iteration`).
+Here attention may change with the layer, so that a token is brought to the scale of those that it
+sees at each layer anew.
 """
 
 from collections.abc import Sequence

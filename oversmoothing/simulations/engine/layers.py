@@ -306,15 +306,15 @@ class Stack:
         excess = into - out_of
         balanced = (np.abs(excess) <= allowed * (into + out_of)).all(axis=-1, keepdims=True)
         excess = np.where(balanced, 0.0, excess)
-        g = excess[..., : n - 1] / n
-        rows = A[..., : n - 1, : n - 1] - A[..., n - 1 :, : n - 1]
+        g = excess[..., :-1] / n
+        rows = A[..., :-1, :-1] - A[..., -1:, :-1]
         nudge = self._nudge(ATTENTION_STREAM)
         if nudge is not None:
             # Rows that do not sum to 1 exactly have been divided by their sums, which rounds.
-            whole = A[..., : n - 1, : n - 1] + A[..., n - 1 :, : n - 1]
+            whole = A[..., :-1, :-1] + A[..., -1:, :-1]
             inexact = (A.sum(axis=-1) != 1.0).any(axis=-1)[..., None, None]
             rows = rows + nudge.draw(rows.shape) * np.where(inexact, whole, rows)
-            lost = (into + out_of)[..., : n - 1] / n
+            lost = (into + out_of)[..., :-1] / n
             # Also where all differences rounded to 0: a saturated A only looks doubly stochastic.
             g = g + np.where(balanced, 0.0, nudge.draw(g.shape) * lost)
         extended = np.concatenate((rows, g[..., None, :]), axis=-2)

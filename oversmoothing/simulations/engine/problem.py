@@ -146,12 +146,9 @@ class Problem:
     @cached_property
     def quotient(self) -> Float64[Array, "*a n n"]:
         """B' with a 1 for the row c, [*a, n, n]: one product serves both systems."""
-        n = self.n
         extended = np.zeros_like(self.A)
-        extended[..., : n - 1, : n - 1] = (
-            self.A[..., : n - 1, : n - 1] - self.A[..., n - 1 :, : n - 1]
-        )
-        extended[..., n - 1, n - 1] = 1.0
+        extended[..., :-1, :-1] = self.A[..., :-1, :-1] - self.A[..., -1:, :-1]
+        extended[..., -1, -1] = 1.0
         return extended
 
     @cached_property
@@ -223,11 +220,8 @@ class Problem:
     @cached_property
     def norm(self) -> float:
         """An upper bound on ||B'|| ||W|| over the batch: a layer grows a state by 1 + this."""
-        if self.P is not None and self.Q is not None:
-            weights = norm_bound(self.Q @ self.P) if self.rank else 0.0
-        else:
-            weights = norm_bound(self.dense_weights)
-        return weights * norm_bound(self.quotient)
+        weights = self.dense_weights if self.P is None or self.Q is None else self.Q @ self.P
+        return norm_bound(weights) * norm_bound(self.quotient)
 
     def flat(self, x: NDArray[Any], trailing: int, *to: Any) -> Tensor:
         """x [*any, ...] as a tensor [number, ...]; what all the batch shares is stored once."""

@@ -195,8 +195,6 @@ def _check_verdict_x0(given: Given, claim: Claim) -> Check:
 
 def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
     """The verdict over the modes that X_0 contains; None where it takes too long to tell."""
-    if not any(map(any, X)):
-        return "UNDEFINED"
     value = exact(H)
     polynomials = [minimal_polynomial(T, value, start) for T, start in systems(A, X)]
     if polynomials[0] is None or polynomials[1] is None:

@@ -6,6 +6,7 @@ comes from Krylov vectors modulo a prime and is verified over the integers.
 """
 
 from fractions import Fraction
+from itertools import product
 from math import inf
 from typing import Any
 
@@ -282,17 +283,12 @@ class _Course:
     def _view(self, B: Any, H: Any, Y: Any, factor: Any) -> View:
         """I + B (x) H on the rows of Y, over the growth."""
         b, h = B.tolist(), H.tolist()
-        k, d = len(b), len(h)
+        places = list(product(range(len(b)), range(len(h))))
         rows = [
-            [
-                (b[i][j] * h[p][q] + (i == j and p == q)) * self._over
-                for j in range(k)
-                for q in range(d)
-            ]
-            for i in range(k)
-            for p in range(d)
+            [(b[i][j] * h[p][q] + (i == j and p == q)) * self._over for j, q in places]
+            for i, p in places
         ]
-        return View(flint.acb_mat(rows), flint.acb_mat(k * d, 1, Y.entries()), factor)
+        return View(flint.acb_mat(rows), flint.acb_mat(len(places), 1, Y.entries()), factor)
 
     def squares(self, layer: int) -> tuple[Any, Any]:
         """HFC^2 and LFC^2 over growth^(2L): the mean is c - pi^T Q y."""

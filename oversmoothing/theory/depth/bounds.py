@@ -156,12 +156,11 @@ def hfc_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]) 
     |mu_ij|^L |w_i^T X_0 z_j| / (||w_i|| ||z_j||), w and z left eigenvectors (T5d). -inf where 0;
     content below 1e-10 of ||X_0|| counts as 0.
     """
-    attention, value = check_attention(A), check_square(H)
-    start = check_states(X0, len(attention), len(value))
+    B, value, start, _, _ = _read(A, H, X0)
     # Left eigenvectors are eigenvectors of the transpose: they exist for defective matrices too.
-    a, left_a = np.linalg.eig(quotient(attention).T)
+    a, left_a = np.linalg.eig(B.T)
     h, left_h = np.linalg.eig(value.T)
-    w, z = left_a.T @ complement_basis(len(attention)).T, left_h.T
+    w, z = left_a.T @ complement_basis(len(start)).T, left_h.T
     scale = np.outer(np.linalg.norm(w, axis=1), np.linalg.norm(z, axis=1))
     part = np.abs(w @ start @ z.T) / scale
     # A mode that X_0 does not contain shows up as rounding, and would outgrow what it does contain.

@@ -154,11 +154,6 @@ class Parts:
     hfc_error: float
     c_error: float
 
-    @property
-    def error(self) -> float:
-        """The larger of the two errors."""
-        return max(self.hfc_error, self.c_error)
-
 
 class ClosedForm:
     """The powers of X -> X + A X W (X -> A X W without the residual), from two eigenbases.

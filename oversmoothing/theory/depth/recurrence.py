@@ -95,7 +95,10 @@ class Powers:
         self._squares, self._start, self._times = [M], start, times
 
     def at(self, depth: int) -> Any:
-        power = self._start
+        return self.applied(self._start, depth)
+
+    def applied(self, power: Any, depth: int) -> Any:
+        """M^depth times another start."""
         for k in range(depth.bit_length()):
             if k == len(self._squares):
                 self._squares.append(self._times(self._squares[-1], self._squares[-1]))

@@ -75,17 +75,11 @@ def _exactly(case: Streams, known: dict[str, Any]) -> StreamVerdict:
     modes = _named(dominance, case)
     shown = f"{{:.{12 if outcome is Outcome.UNDECIDED else 6}g}}".format
     disagreement, one = _agreement(case, dominance.dominant())
+    reason = reason_of(outcome, shown(rho_c), shown(rho_q), modes)
     return StreamVerdict(
-        outcome,
-        "exact",
-        rho_c,
-        None if case.layer.n == 1 else rho_q,
-        reason_of(outcome, shown(rho_c), shown(rho_q), modes),
-        tuple(modes),
-        disagreement,
-        one,
-        **known,
-    )
+        outcome, "exact", rho_c, None if case.layer.n == 1 else rho_q, reason, tuple(modes),
+        disagreement, one, **known,
+    )  # fmt: skip
 
 
 def _named(dominance: Leading[Eigenvalue], case: Streams) -> list[StreamMode]:

@@ -57,12 +57,9 @@ def parse_json(text: str, name: str) -> Any:
 
     try:
         value = json.loads(
-            text,
-            object_pairs_hook=unique,
-            parse_constant=constant,
-            parse_int=integer,
+            text, object_pairs_hook=unique, parse_constant=constant, parse_int=integer,
             parse_float=decimal,
-        )
+        )  # fmt: skip
     except json.JSONDecodeError as error:
         raise InputError(
             f"{name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
