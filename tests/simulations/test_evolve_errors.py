@@ -13,6 +13,7 @@ import torch
 
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.evolve_heads import evolve_heads
+from oversmoothing.simulations.engine.problem import make_problem
 from tests.evolve_errors.__main__ import check, faults
 from tests.evolve_errors.draws import draw
 from tests.evolve_errors.oracle import truth
@@ -185,3 +186,15 @@ def test_the_claims_of_an_iteration_are_taken_when_they_are_asked_for() -> None:
 def test_the_claim_of_heads_that_grow_by_60_digits_a_layer_is_finite() -> None:
     run = evolve_heads(X0=[[1.0], [3.0], [2.0]], attention=CAUSAL, weights=[[1e60]], depth=[4])
     assert run.error[0] < 1e-10
+
+
+def test_a_layer_grows_a_state_by_the_norm_of_W_at_most_not_by_that_of_its_core() -> None:
+    """W = P Q of norm 1, whose core Q P is 1e-9."""
+    P, Q, A = (
+        np.array([[1.0], [0.0]]),
+        np.array([[1e-9, 1.0]]),
+        np.array([[0.75, 0.25], [0.5, 0.5]]),
+    )
+    problem = make_problem(X0=np.eye(2), A=A, W=(P, Q), H=None, residual=True)
+    growth = np.linalg.norm(P @ Q, 2) * np.linalg.norm(problem.quotient, 2)
+    assert growth <= problem.norm <= 2 * growth

@@ -289,12 +289,14 @@ def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
 
         return stacked(kept_at(depths, progress, state_at))
 
-    parts = run(problem.quotient, problem.norm, of_parts, None)
+    # Of the core where it stands for W: that of W may be larger without end.
+    size = norm_bound(W)
+    parts = run(problem.quotient, size * norm_bound(problem.quotient), of_parts, None)
     offset = problem.flat_offset(device)
     if problem.reach is None:
         return States(*parts, offset)
     # The tokens' scales only shrink the entries of A.
-    norm = norm_bound(W) * norm_bound(problem.A)
+    norm = size * norm_bound(problem.A)
     tokens = normalise(problem.flat(problem.X0, 2, device), 1)
     reach = problem.flat(problem.reach, 2, device)
     return States(*parts, offset, rows=run(problem.A, norm, tokens, reach))

@@ -220,8 +220,7 @@ class Problem:
     @cached_property
     def norm(self) -> float:
         """An upper bound on ||B'|| ||W|| over the batch: a layer grows a state by 1 + this."""
-        weights = self.dense_weights if self.P is None or self.Q is None else self.Q @ self.P
-        return norm_bound(weights) * norm_bound(self.quotient)
+        return norm_bound(self.dense_weights) * norm_bound(self.quotient)
 
     def flat(self, x: NDArray[Any], trailing: int, *to: Any) -> Tensor:
         """x [*any, ...] as a tensor [number, ...]; what all the batch shares is stored once."""
