@@ -5,11 +5,9 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -326,31 +324,12 @@ class Searched:
                     ". This is one token, which differs from none; to ask of two or more, draw A "
                     "from draw.attention(2): draw.cases(A=draw.attention(2))"
                 )
-            if self._asks(again):
+            code = getattr(inspect.unwrap(self.law), "__code__", None)
+            if code and "verdict" in code.co_names:
                 said = _verdict_at(again)
                 shown += f" (here {'a ' * said.startswith('TIE')}{said})"
             return Outcome(False, words, shown, data)
         return Outcome(False, words, f"{shown}: {said}", data)
-
-    def _asks(self, drawn: tuple[Any, ...]) -> bool:
-        """Whether the law asks for a verdict."""
-        from oversmoothing.theory.verdict.verdict import verdict
-
-        code, asked = inspect.unwrap(verdict).__code__, False
-
-        def entering(frame: FrameType, event: str, _: Any) -> None:
-            nonlocal asked
-            asked = asked or frame.f_code is code
-
-        before = sys.getprofile()
-        sys.setprofile(entering)
-        try:
-            self.law(*self._copied(drawn))
-        except AssertionError:
-            pass
-        finally:
-            sys.setprofile(before)
-        return asked
 
     def _is_whole(self, drawn: tuple[Any, ...]) -> bool:
         """Whether matrices of fractions are drawn, A, H and perhaps X_0, and nothing else."""
