@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from oversmoothing.experiments.enclosures import zonotope
 from oversmoothing.experiments.enclosures.balls import Ball, Balls, Curve, Entries, ball_metrics
 from oversmoothing.experiments.enclosures.network import (
     CUBIC,
@@ -36,24 +37,15 @@ from oversmoothing.experiments.enclosures.network import (
     alike,
 )
 from oversmoothing.experiments.enclosures.other_route import other_box_ratios
-from oversmoothing.experiments.enclosures.zonotope import (
-    GELU,
-    LOG,
-    ROOT_INVERSE,
-    LeftDomainError,
-    Symbols,
-    Zonotope,
-    squares,
-)
 from oversmoothing.simulations.running import steps
 from oversmoothing.simulations.state_metrics import stream_metrics
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.support.sizes import Array
 
-Number = TypeVar("Number", Balls, Zonotope)
+Number = TypeVar("Number", Balls, zonotope.Zonotope)
 ACTIVATIONS = {
-    "gelu": GELU,
+    "gelu": zonotope.GELU,
     "gelu_tanh": Curve(
         lambda x: x * (1 + ((2 / flint.arb.pi()).sqrt() * (x + CUBIC * x * x * x)).tanh()) / 2
     ),
@@ -82,10 +74,10 @@ def streams(network: Network, given: Array, known: Callable[[Array], Number]) ->
         yield X
 
 
-def box_ratios(network: Network, pixels: Array, eps: float) -> Iterator[Zonotope]:
+def box_ratios(network: Network, pixels: Array, eps: float) -> Iterator[zonotope.Zonotope]:
     """ln HFC/LFC [1, 1] in front of the first block and behind each, of every input that differs
     from pixels [c, s, s] by at most eps in every pixel. Raises as `streams`."""
-    symbols = Symbols()
+    symbols = zonotope.Symbols()
     return map(_log_ratio, streams(network, pixels, lambda x: symbols.box(x, eps)))
 
 
@@ -107,7 +99,7 @@ def _normed(norm: NormWeights, X: Number) -> Number:
     if norm.kind == "none":
         return X
     Y = X - X.mean() if norm.kind == "layer" else X
-    scale = Y.squares().times(1.0, norm.eps).tangent(ROOT_INVERSE)
+    scale = Y.squares().times(1.0, norm.eps).tangent(zonotope.ROOT_INVERSE)
     return Y.multiplied(scale).times(norm.gain, 0.0 if norm.shift is None else norm.shift).own()
 
 
@@ -135,12 +127,12 @@ def _fed_forward(ffn: FeedForward, X: Number) -> Number:
     return hidden.mapped(ffn.W_out, ffn.b_out)
 
 
-def _log_ratio(X: Zonotope) -> Zonotope:
+def _log_ratio(X: zonotope.Zonotope) -> zonotope.Zonotope:
     """ln HFC/LFC of X [n, d]: [1, 1]."""
     n = X.centre.shape[-2]
     Z = X.swapped()
-    hfc = squares(Z - Z.mean(), (-2, -1), 1.0).tangent(LOG)
-    lfc = squares(Z.mean(), (-2, -1), float(n)).tangent(LOG)
+    hfc = zonotope.squares(Z - Z.mean(), (-2, -1), 1.0).tangent(zonotope.LOG)
+    lfc = zonotope.squares(Z.mean(), (-2, -1), float(n)).tangent(zonotope.LOG)
     return (hfc - lfc).times(0.5)
 
 
@@ -260,7 +252,7 @@ def largest_error(layers: Sequence[dict[str, Ball]], streams: Sequence[Tensor]) 
     return worst
 
 
-Ratios = Callable[[Network, Array, float], Iterator[Zonotope]]
+Ratios = Callable[[Network, Array, float], Iterator[zonotope.Zonotope]]
 Ends = tuple[float, float]
 
 
@@ -272,7 +264,7 @@ def changes(route: Ratios, network: Network, pixels: Array, eps: float, layers: 
         for before, after in pairwise(islice(route(network, pixels, eps), layers + 1)):
             low, high = (after - before).interval()
             intervals.append((float(low[0, 0]), float(high[0, 0])))
-    except LeftDomainError:
+    except zonotope.LeftDomainError:
         pass
     return intervals
 

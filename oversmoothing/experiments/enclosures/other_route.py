@@ -23,6 +23,7 @@ from typing import TypeVar
 import flint
 import numpy as np
 
+from oversmoothing.experiments.enclosures import zonotope
 from oversmoothing.experiments.enclosures.balls import (
     Ball,
     Balls,
@@ -45,20 +46,9 @@ from oversmoothing.experiments.enclosures.network import (
     Patches,
     alike,
 )
-from oversmoothing.experiments.enclosures.zonotope import (
-    EXP,
-    GELU,
-    INVERSE,
-    LOG,
-    ROOT_INVERSE,
-    Symbols,
-    Zonotope,
-    normal,
-    squares,
-)
 from oversmoothing.theory.support.sizes import Array
 
-Number = TypeVar("Number", Balls, Zonotope)
+Number = TypeVar("Number", Balls, zonotope.Zonotope)
 
 
 def _twice_below(x: Ball) -> Ball:
@@ -79,9 +69,9 @@ def _half_tanh(x: Ball, by: float) -> Ball:
 
 OTHERWISE = {
     "gelu": replace(
-        GELU,
+        zonotope.GELU,
         value=lambda x: _twice_below(x) * x / 2,
-        first=lambda x: _twice_below(x) / 2 + x * normal(x),
+        first=lambda x: _twice_below(x) / 2 + x * zonotope.normal(x),
     ),
     "gelu_tanh": Curve(_gelu_tanh),
     "silu": Curve(lambda x: _half_tanh(x, 1.0)),
@@ -108,9 +98,9 @@ def other_streams(
         yield X
 
 
-def other_box_ratios(network: Network, pixels: Array, eps: float) -> Iterator[Zonotope]:
+def other_box_ratios(network: Network, pixels: Array, eps: float) -> Iterator[zonotope.Zonotope]:
     """As `enclosing.box_ratios`, [1, 1] each."""
-    symbols = Symbols()
+    symbols = zonotope.Symbols()
     return map(_ratio, other_streams(network, pixels, lambda x: symbols.box(x, eps)))
 
 
@@ -143,7 +133,7 @@ def _norm(norm: NormWeights, X: Number) -> Number:
     if norm.kind == "none":
         return X
     Y = X.centred() if norm.kind == "layer" else X
-    root = Y.squares().times(1.0, norm.eps).chord(ROOT_INVERSE)
+    root = Y.squares().times(1.0, norm.eps).chord(zonotope.ROOT_INVERSE)
     out = Y.times(norm.gain).multiplied(root)
     return (out if norm.shift is None else out.times(1.0, norm.shift)).own()
 
@@ -171,9 +161,9 @@ def other_softmax(logits: Number, causal: bool) -> Number:
     # Any shift will do: of a row that sees itself and those before, its own.
     n = len(logits.centre)
     shift = np.arange(n) if causal else logits.centre.argmax(-1)
-    powers = (logits - logits.picked(shift)).chord(EXP).own()
+    powers = (logits - logits.picked(shift)).chord(zonotope.EXP).own()
     powers = powers.times(np.tri(n)) if causal else powers
-    return powers.multiplied(powers.sums().chord(INVERSE))
+    return powers.multiplied(powers.sums().chord(zonotope.INVERSE))
 
 
 def _ffn(ffn: FeedForward, X: Number) -> Number:
@@ -189,12 +179,14 @@ def _ffn(ffn: FeedForward, X: Number) -> Number:
     return whole if ffn.b_out is None else whole.times(1.0, ffn.b_out)
 
 
-def _ratio(X: Zonotope) -> Zonotope:
+def _ratio(X: zonotope.Zonotope) -> zonotope.Zonotope:
     """ln HFC/LFC of X [n, d]: [1, 1]."""
     n = X.centre.shape[-2]
     Z = X.swapped()
     mean = Z.mapped(np.full((n, 1), n**-0.5))
-    hfc, lfc = (squares(part, (-2, -1), 1.0).chord(LOG) for part in (Z.centred(), mean))
+    hfc, lfc = (
+        zonotope.squares(part, (-2, -1), 1.0).chord(zonotope.LOG) for part in (Z.centred(), mean)
+    )
     return hfc.times(0.5) - lfc.times(0.5)
 
 

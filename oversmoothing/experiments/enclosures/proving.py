@@ -10,14 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.enclosures.enclosing import (
-    MOST_TOKENS,
-    STATED,
-    enclosed,
-    largest_box,
-    largest_error,
-    on_box,
-)
+from oversmoothing.experiments.enclosures import enclosing
 from oversmoothing.experiments.enclosures.network import Network, network_of
 from oversmoothing.experiments.enclosures.statement import (
     Judgement,
@@ -67,8 +60,10 @@ def read_inputs(model: Model, inputs: Any) -> Iterator[tuple[Any, Array, list[Te
     for batch in batches(inputs, 1):
         read = prepared(model, batch)
         seen = streams_of(model, read)
-        if len(seen[0]) > MOST_TOKENS:
-            raise InputError(f"an input has {len(seen[0])} tokens: at most {MOST_TOKENS} here")
+        if len(seen[0]) > enclosing.MOST_TOKENS:
+            raise InputError(
+                f"an input has {len(seen[0])} tokens: at most {enclosing.MOST_TOKENS} here"
+            )
         given = seen[0].numpy()
         if network.patches is not None:
             pixels = read if isinstance(read, Tensor) else read["pixel_values"]
@@ -94,7 +89,7 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[En
     network = network_of(model)
     for batch, given, seen in read_inputs(model, inputs):
         start = clock()
-        enclosure = enclosed(network, given, [X.numpy() for X in seen])
+        enclosure = enclosing.enclosed(network, given, [X.numpy() for X in seen])
         body, proved_in = input_statement(network, given, enclosure), start()
         confirmed = _confirmed(network, body)
         balls = [ball for layer in enclosure.layers for ball in layer.values()]
@@ -117,11 +112,11 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[En
         floats = {torch.float64: seen}
         floats |= {} if single is None else {torch.float32: streams_of(single, batch)}
         for dtype, streams in floats.items():
-            error = largest_error(enclosure.layers, streams)
-            within = "within" if error <= STATED[dtype] else "BEYOND"
+            error = enclosing.largest_error(enclosure.layers, streams)
+            within = "within" if error <= enclosing.STATED[dtype] else "BEYOND"
             says = (
                 f"The metrics of `inspect` in {str(dtype).split('.')[1]} are off by {error:.1e} at "
-                f"most ({within} the stated {STATED[dtype]:.0e})."
+                f"most ({within} the stated {enclosing.STATED[dtype]:.0e})."
             )
             sentences.append(Sentence(says, measured(1)))
         rows = [
@@ -141,7 +136,7 @@ def prove_boxes(
     for _, given, _ in read_inputs(model, inputs):
         start = clock()
         if eps is not None:
-            claims = on_box(network, given, eps, layers)
+            claims = enclosing.on_box(network, given, eps, layers)
             if not claims:
                 raise RequirementError(
                     f"no sign is proved on the box of {eps:.6g}: give a smaller one, or leave "
@@ -150,7 +145,7 @@ def prove_boxes(
             boxes = [(eps, claims)]
         else:
             every = layers or range(1, len(network.blocks) + 1)
-            largest = ((layer, largest_box(network, given, layer)) for layer in every)
+            largest = ((layer, enclosing.largest_box(network, given, layer)) for layer in every)
             boxes = [(size, {layer: ends}) for layer, (size, ends) in largest]
         many = "In all it" if len(boxes) > 1 else "It"
         proved_in = Sentence(f"{many} took {start()}.", proved(BY))

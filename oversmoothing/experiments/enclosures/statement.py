@@ -19,16 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from oversmoothing.experiments.enclosures import enclosing
 from oversmoothing.experiments.enclosures.balls import Ball, Balls
-from oversmoothing.experiments.enclosures.enclosing import (
-    MOST_TOKENS,
-    Enclosed,
-    changes,
-    first_bits,
-    metrics_of,
-    names_of,
-    refuse_unboxable,
-)
 from oversmoothing.experiments.enclosures.network import Network
 from oversmoothing.experiments.enclosures.other_route import (
     other_box_ratios,
@@ -73,7 +65,9 @@ class Statement:
     eps: Fraction = Fraction(0)
 
 
-def input_statement(network: Network, given: Array, enclosure: Enclosed) -> dict[str, Any]:
+def input_statement(
+    network: Network, given: Array, enclosure: enclosing.Enclosed
+) -> dict[str, Any]:
     """The file, as a JSON object, of what was enclosed."""
     claims = {
         str(number): {name: ends_of(ball) for name, ball in layer.items()}
@@ -242,10 +236,10 @@ def check_statement(network: Network, read: Statement) -> Judgement:
         return Judgement(False, fault)
     if read.kind == BOX:
         return _check_box(network, read)
-    wanted, layers = set(names_of(network, NAMES)), set(range(len(network.blocks) + 1))
+    wanted, layers = set(enclosing.names_of(network, NAMES)), set(range(len(network.blocks) + 1))
     if set(read.claims) != layers or any(set(x) != wanted for x in read.claims.values()):
         return Judgement(False, "it does not claim every metric of every layer")
-    least = first_bits(network) + MORE
+    least = enclosing.first_bits(network) + MORE
     for bits in (least << k for k in range(DOUBLED + 1)):
         with at_precision(bits):
             false, undecided = _against(network, read)
@@ -269,13 +263,13 @@ def _check_box(network: Network, read: Statement) -> Judgement:
     if min(read.claims) < 1 or last > len(network.blocks):
         return Judgement(False, f"the network has the layers 1 to {len(network.blocks)}")
     try:
-        refuse_unboxable(network, read.given.size, last)
+        enclosing.refuse_unboxable(network, read.given.size, last)
     except InputError as error:
         return Judgement(False, str(error))
     if any(set(claim) != {CHANGE} for claim in read.claims.values()):
         return Judgement(False, "of a box the change of ln HFC/LFC is claimed, and nothing else")
     eps = float(read.eps)
-    proved = dict(enumerate(changes(other_box_ratios, network, read.given, eps, last), 1))
+    proved = dict(enumerate(enclosing.changes(other_box_ratios, network, read.given, eps, last), 1))
     for number, claim in sorted(read.claims.items()):
         low, high = claim[CHANGE]
         if number not in proved:
@@ -309,7 +303,7 @@ def misfit(network: Network, read: Statement) -> str | None:
     shape = read.given.shape
     if patches is None:
         fits = len(shape) == 2 and shape[1] == network.width
-        fits = fits and 2 + network.cls <= shape[0] <= MOST_TOKENS
+        fits = fits and 2 + network.cls <= shape[0] <= enclosing.MOST_TOKENS
     else:
         tokens = len(patches.positions) - len(patches.first)
         fits = len(shape) == 3 and shape[1] == shape[2] and shape[1] % patches.side == 0
@@ -322,7 +316,7 @@ def _against(network: Network, read: Statement) -> tuple[str | None, str | None]
     """(the first claim that is false, the first that this precision does not decide)."""
     undecided = None
     for number, X in enumerate(other_streams(network, read.given, Balls.exact)):
-        for name, ball in metrics_of(network, X.entries, other_metrics).items():
+        for name, ball in enclosing.metrics_of(network, X.entries, other_metrics).items():
             said = compared(ball, read.claims[number][name])
             if said is False:
                 return f"{name} of layer {number}", None

@@ -13,19 +13,13 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from oversmoothing.experiments.inspection import extract
 from oversmoothing.experiments.inspection.budget import (
     BUDGET,
     Budget,
     Plan,
     checked_budget,
     left_out,
-)
-from oversmoothing.experiments.inspection.extract import (
-    batches,
-    check_inputs,
-    count,
-    prepared_and_moved,
-    stream,
 )
 from oversmoothing.experiments.inspection.heads_and_why import head_table
 from oversmoothing.experiments.inspection.observe import PART_NAMES, Observer
@@ -95,7 +89,7 @@ def inspect(
 def _inspected(
     described: Model, inputs: Any, budget: Budget, batch_size: int, progress: bool
 ) -> Report:
-    check_inputs(inputs)
+    extract.check_inputs(inputs)
     sinks = any(layer.sinks for layer in described.layers)
     if sinks and isinstance(budget, Plan) and budget.spectra:
         raise InputError(
@@ -106,8 +100,8 @@ def _inspected(
     pixels, words = shown_pixels(described, inputs), shown_words(described, inputs)
     if texts is not None:
         texts.cut = 0
-    seen, av_error = Observer(described, budget, count(inputs)), 0.0
-    for batch in stream(
+    seen, av_error = Observer(described, budget, extract.count(inputs)), 0.0
+    for batch in extract.stream(
         described, inputs, batch_size=batch_size, progress=progress, see=seen.see, ask=seen.ask
     ):
         av_error = max(av_error, *batch.av_error)
@@ -213,15 +207,15 @@ def seen(refused: NotReadError, inputs: Any) -> Result:
     Raises `InputError` where no attention with a residual sum was seen.
     """
     model = refused.model
-    check_inputs(inputs)
+    extract.check_inputs(inputs)
     size = 1 if model.modality == "text" and not isinstance(inputs, Tensor) else WATCHED
     parts: list[np.ndarray] = []
     names: list[str] = []
     with evaluating(model.module), in_float32(model.module), without_autocast():
-        for part in batches(inputs, size):
-            batch = prepared_and_moved(model, part)
+        for part in extract.batches(inputs, size):
+            batch = extract.prepared_and_moved(model, part)
             graph = watch(model.run, model.module, batch)
-            names, rows = _layers(graph, model.module, count(part) or 1)
+            names, rows = _layers(graph, model.module, extract.count(part) or 1)
             parts.append(rows)
     if not names or len({len(each) for each in parts}) > 1:
         raise InputError(f"{refused}. Its passes show no stream that could be measured")

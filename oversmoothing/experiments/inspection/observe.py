@@ -36,16 +36,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from oversmoothing.experiments.inspection import heads_and_why
 from oversmoothing.experiments.inspection.budget import NAMED, Budget, Plan, plan_for
-from oversmoothing.experiments.inspection.heads_and_why import (
-    LARGEST,
-    ValueModes,
-    head_numbers,
-    head_table,
-    matrices,
-    sink_attention,
-    worst_heads,
-)
 from oversmoothing.experiments.inspection.states import DRAWN, StateNumbers, state_numbers
 from oversmoothing.experiments.inspection.verify import Questions
 from oversmoothing.experiments.models.model import Heads, Layer, Model, Norm, Trace, carried
@@ -164,18 +156,20 @@ class Observer:
                 for part, mask, verify in _pieces(some, kept, verified)
             ]
             change |= {name: torch.cat([each[name] for each in parts]) for name in PART_NAMES}
-            heads = head_numbers(layer, some, kept, self.model.causal, pairs)
+            heads = heads_and_why.head_numbers(layer, some, kept, self.model.causal, pairs)
             if spectra:
                 self._spectra(number, trace.some(slice(spectra)), keep[:spectra], heads)
             elif plan.why and not self.seen and not layer.sinks:
                 self._keep(number, trace.some(slice(plan.why)), keep[: plan.why], heads)
             self.heads.add(number, heads)
             if layer.sinks:
-                own = sink_attention(some, kept, self.modes(number), self.model.causal)
+                own = heads_and_why.sink_attention(
+                    some, kept, self.modes(number), self.model.causal
+                )
                 self.close.add(number + 1, own)
         self.changes.add(number, {f"log_change_{name}": value for name, value in change.items()})
         self.drift.add(number, {"attention_drift": self._drift(number, trace, whole)})
-        if not self.seen and self.model.width <= LARGEST:
+        if not self.seen and self.model.width <= heads_and_why.LARGEST:
             self.modes(number)  # while its weights are there
         self._log = end
         if number == self.model.depth - 1:
@@ -196,9 +190,9 @@ class Observer:
     def _keep(self, number: int, trace: Trace, keep: Tensor, heads: dict[str, Array]) -> None:
         """Of the first batch: twice as many heads as are named, since later ones may reorder
         them."""
-        table = head_table({name: values[None] for name, values in heads.items()})
-        worst = worst_heads(table, 2 * NAMED)
-        own = matrices(trace, keep) if len(worst) else []
+        table = heads_and_why.head_table({name: values[None] for name, values in heads.items()})
+        worst = heads_and_why.worst_heads(table, 2 * NAMED)
+        own = heads_and_why.matrices(trace, keep) if len(worst) else []
         for head, change in zip(worst["head"], worst["log_change"], strict=True):
             attention = [A[head].copy() for A in own]
             self._named.append((float(change), number, int(head), attention))
@@ -210,7 +204,7 @@ class Observer:
         if self._named:
             from oversmoothing.experiments.inspection.spectra import own_dominance
 
-            worst = worst_heads(head_table(numbers), NAMED)
+            worst = heads_and_why.worst_heads(heads_and_why.head_table(numbers), NAMED)
             named = set(zip(worst["layer"] - 1, worst["head"], strict=True))
             for _, layer, head, attention in self._named:
                 if (layer, head) in named:
@@ -219,11 +213,11 @@ class Observer:
                             numbers[name][layer, head, k] = value
         return numbers
 
-    def _modes(self, number: int) -> ValueModes:
+    def _modes(self, number: int) -> heads_and_why.ValueModes:
         assert self.plan is not None
         values, vectors = bool(self.plan.values), bool(self.plan.vectors)
         heads, where = self.layer(number).heads, self.model.device
-        return ValueModes.of(heads, where, values=values, vectors=vectors)
+        return heads_and_why.ValueModes.of(heads, where, values=values, vectors=vectors)
 
     def tokens(self) -> list[NDArray[np.int64]]:
         """The clusters of the first inputs, each [layers + 1, n]."""

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
-from oversmoothing.experiments.inspection import sentences
+from oversmoothing.experiments.inspection import sentences, states
 from oversmoothing.experiments.inspection.answer import (
     Advice,
     Answer,
@@ -39,23 +39,8 @@ from oversmoothing.experiments.inspection.sentences import (
     does_it,
     what_to_try,
 )
-from oversmoothing.experiments.inspection.states import (
-    CLUSTER_COLOURS,
-    TOGETHER,
-    merged_words,
-    patch_side,
-    shortened,
-)
 from oversmoothing.experiments.models.model import start_in_words
-from oversmoothing.simulations.drawing.result import (
-    UNTESTED,
-    AsTable,
-    Result,
-    Sentence,
-    Table,
-    measured,
-    saved,
-)
+from oversmoothing.simulations.drawing import result
 from oversmoothing.simulations.drawing.wording import plain_table
 from oversmoothing.simulations.running import provenance
 
@@ -68,7 +53,7 @@ SCHEMA_VERSION = 2
 
 
 @dataclass(eq=False, repr=False)
-class Report(Result):
+class Report(result.Result):
     """What `inspect` found.
 
     by_layer, later `table`: a row a layer, row 0 the input in front of layer 1. tokens: 0 where
@@ -120,9 +105,9 @@ class Report(Result):
 
     def __post_init__(self) -> None:
         shown = [name for name in NARROW if name in self.by_layer]
-        self.tables = {"layers": Table(self.by_layer, {}, shown, "{:.3f}")}
+        self.tables = {"layers": result.Table(self.by_layer, {}, shown, "{:.3f}")}
         further = {"heads": self.heads, "merged": self.merged}
-        tables = {name: Table(rows) for name, rows in further.items() if not rows.empty}
+        tables = {name: result.Table(rows) for name, rows in further.items() if not rows.empty}
         plain = ("model", "modality", "tokens", "images", "spectra", "accounted", "closer")
         super().__init__(
             "report",
@@ -142,7 +127,7 @@ class Report(Result):
             picture=self.plot,
         )
 
-    save = saved
+    save = result.saved
 
     def __repr__(self) -> str:
         return f"Report('{self.model}', {len(self.by_attention)} layers, {self.inputs})"
@@ -244,7 +229,7 @@ class Report(Result):
             lines += [f"  {words} [{known}]" for words, known in reply.details if words]
         return "\n".join(lines[1:])
 
-    def text(self, as_table: AsTable | None = None, wide: bool = False) -> str:
+    def text(self, as_table: result.AsTable | None = None, wide: bool = False) -> str:
         """The three answers; wide: the further sentences, notes, and the table of all layers."""
         if not wide:
             return self.short_words()
@@ -265,21 +250,21 @@ class Report(Result):
             f"{start_in_words(starts)}.{spectra}"
         )
 
-    def _sentences(self) -> list[Sentence]:
+    def _sentences(self) -> list[result.Sentence]:
         """The summary, what to try and what the table counts."""
-        seen = measured(self.images)
+        seen = result.measured(self.images)
         return [
-            *(Sentence(each, seen) for each in self.said()),
-            *(Sentence(f"To try: {each}.", *each.evidence) for each in self.advice),
-            *(Sentence(f"Note: {note}.", UNTESTED) for note in self.notes),
-            Sentence(self._counted(), seen),
+            *(result.Sentence(each, seen) for each in self.said()),
+            *(result.Sentence(f"To try: {each}.", *each.evidence) for each in self.advice),
+            *(result.Sentence(f"Note: {note}.", result.UNTESTED) for note in self.notes),
+            result.Sentence(self._counted(), seen),
         ]
 
     @cached_property
     def merged(self) -> pd.DataFrame:
         """Which tokens came together, in words: `merged_words`; empty where there are none."""
         tokens = self.tokens_together
-        return merged_words(tokens) if "word" in tokens else pd.DataFrame()
+        return states.merged_words(tokens) if "word" in tokens else pd.DataFrame()
 
     def plot(self) -> Figure:
         """The report as one matplotlib figure: metrics, account, spectra and tilt by layer.
@@ -355,7 +340,9 @@ def _page(report: Report, picture: bytes, tokens: bytes | None) -> str:
     merged = report.merged
     if not merged.empty:
         merged = merged[merged["cluster"] < LISTED]
-        merged = merged.assign(words=[shortened(words, LETTERS) for words in merged["words"]])
+        merged = merged.assign(
+            words=[states.shortened(words, LETTERS) for words in merged["words"]]
+        )
     inner, columns = report.table.iloc[1:], {"hfc_lfc", *report.table}
     ends = _bands(report.table)
     account = ACCOUNT if "log_change_attention_body" in inner else SUBLAYERS
@@ -376,7 +363,7 @@ def _page(report: Report, picture: bytes, tokens: bytes | None) -> str:
         account={f"log_change_{name}": look for name, look in account.items()},
         bands=as_data(ends),
         banded=list(ends),
-        together=TOGETHER,
+        together=states.TOGETHER,
         clusters=as_data(_clusters(report.tokens_together, report.pixels)),
         picture=as_link(picture),
         tokens=tokens and as_link(tokens),
@@ -428,7 +415,7 @@ def _clusters(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None) -> dict[
     for number in [] if tokens.empty else tokens["input"].unique():
         rows = tokens[tokens["input"] == number]
         grid = rows.pivot(index="layer", columns="token", values="cluster")
-        side = None if pixels is None else patch_side(grid.shape[1], pixels.shape)
+        side = None if pixels is None else states.patch_side(grid.shape[1], pixels.shape)
         first = rows[rows["layer"] == 0].sort_values("token")
         inputs.append(
             {
@@ -438,7 +425,7 @@ def _clusters(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None) -> dict[
                 "picture": None if pixels is None or side is None else _png(pixels[number]),
             }
         )
-    return {"colours": CLUSTER_COLOURS, "inputs": inputs}
+    return {"colours": states.CLUSTER_COLOURS, "inputs": inputs}
 
 
 def _png(pixels: NDArray[np.float64]) -> str:

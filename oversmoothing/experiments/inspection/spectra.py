@@ -30,12 +30,7 @@ from oversmoothing.experiments.inspection.heads_and_why import (
 from oversmoothing.experiments.models.model import Heads, Model, Trace
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.running import steps
-from oversmoothing.simulations.spectra.head_values import (
-    CLASSES,
-    known_values,
-    layer_dominance,
-    mean_attention,
-)
+from oversmoothing.simulations.spectra import head_values
 from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.spectra.discs import Discs
@@ -83,12 +78,12 @@ class Spectra:
         self.inputs += 0 if number else len(keep)
         if number not in self._values:
             H = value_projection(heads)
-            self._values[number] = known_values(value_discs(H), H)
+            self._values[number] = head_values.known_values(value_discs(H), H)
         attention = matrices(trace, keep)
         lengths = sorted({A.shape[-1] for A in attention})
         # Inputs of one length together, [m, heads, k, k].
         taken = [
-            layer_dominance(
+            head_values.layer_dominance(
                 np.stack([A for A in attention if A.shape[-1] == k]), self._values[number]
             )
             for k in lengths
@@ -117,7 +112,7 @@ def _of_layer(taken: list[dict[str, Array]]) -> dict[str, float]:
     consensus = float(by["rho_consensus"][0])
     with np.errstate(divide="ignore"):
         rates = np.log(by["rho_quotient"]) - np.log(consensus)
-    columns = {f"{name}_share": (by["classes"] == name).mean() for name in CLASSES} | {
+    columns = {f"{name}_share": (by["classes"] == name).mean() for name in head_values.CLASSES} | {
         "rho_consensus": consensus,
         "rho_quotient_median": np.median(by["rho_quotient"]),
         "predicted_log_rate_median": np.median(rates),
@@ -202,7 +197,7 @@ def head_dominance(trace: Trace, keep: Tensor, value: ValueModes) -> dict[str, A
 def own_dominance(A: NDArray[np.floating], value: ValueModes, head: int) -> dict[str, float]:
     """SPECTRAL by name, of one head's A [n, n] with its own H."""
     # Row sums are 1 to the model's rounding; one head is a mean of one.
-    (one,), core = mean_attention(A[None, None].astype(np.float32)), value.own[head]
+    (one,), core = head_values.mean_attention(A[None, None].astype(np.float32)), value.own[head]
     radii = dominance(attention_spectrum(one), np.append(core, 0.0) if value.zeros else core)
     larger = float(radii.margin > _ROUNDING * radii.rho_consensus)
     numbers = (larger, radii.rho_quotient, radii.rho_consensus, radii.margin)

@@ -17,14 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.ladder.recording import (
-    Recording,
-    attention_cost,
-    check_pre_norm,
-    ffn_cost,
-    log_energies,
-    token_cost,
-)
+from oversmoothing.experiments.ladder import recording
 from oversmoothing.experiments.ladder.regression import (
     Environment,
     Features,
@@ -211,11 +204,11 @@ class Stage:
             total += (len(self.bias) - self.prefix) * environment.reduction.numel()
         for k, number in enumerate(self.layers):
             layer = model.layers[number]
-            total += queries * token_cost(layer)
+            total += queries * recording.token_cost(layer)
             if self.ffns:
-                total += queries * (self.ffns[k].cost() - ffn_cost(layer))
+                total += queries * (self.ffns[k].cost() - recording.ffn_cost(layer))
             if environment is None:
-                total += attention_cost(layer, queries, len(self.bias))
+                total += recording.attention_cost(layer, queries, len(self.bias))
             else:
                 total += environment.cost(queries, len(self.own), layer.heads)
         return total
@@ -230,14 +223,14 @@ def _mixed(layer: Layer, N: Tensor, context: Tensor, bias: Tensor) -> Tensor:
     return heads.attended(A, context)
 
 
-def patch_states(model: Model, calibration: Recording) -> Tensor:
+def patch_states(model: Model, calibration: recording.Recording) -> Tensor:
     """The calibration states of a model that P7 applies to. Raises `InputError` for texts, and for
     Post-LN or causal models."""
     if model.causal or model.modality != "vision":
         raise InputError(
             f"'{model.name}' is no vision model without a mask: P7 stands on a grid of patches"
         )
-    check_pre_norm(model)
+    recording.check_pre_norm(model)
     assert calibration.states is not None
     return calibration.states
 
@@ -275,7 +268,7 @@ class Landmarks:
 
     @classmethod
     def fit(
-        cls, model: Model, calibration: Recording, first_layers: int = FIRST_LAYERS
+        cls, model: Model, calibration: recording.Recording, first_layers: int = FIRST_LAYERS
     ) -> "Landmarks":
         """Fit environments and features to calibration images; first_layers: of stage 1, more cost
         more and predict better. Raises `InputError` as `patch_states`, `check_layers` and `Grid.of`
@@ -324,8 +317,8 @@ class Landmarks:
                 blocks += self.whole[1](completed[-1])
             seen = self.state.with_average(path[-1][:, grid.prefix :])
             further = last.follow(model, path[-1][:, grid.kept], seen)
-            logs = [log_energies(X), *map(one.logs, path), *map(last.logs, further)]
-            logs += map(log_energies, completed)
+            logs = [recording.log_energies(X), *map(one.logs, path), *map(last.logs, further)]
+            logs += map(recording.log_energies, completed)
             ratio = torch.stack([each[:, 0] - each[:, 1] for each in logs], dim=1)
             parts.append([*blocks, Features(ratio.numpy())])
         lots = list(zip(*parts, strict=True))

@@ -22,16 +22,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.enclosures.network import ACTIVATIONS, feed_forward
-from oversmoothing.experiments.ladder.landmarks import (
-    PCS,
-    RANKS,
-    Coordinates,
-    Grid,
-    Landmarks,
-    Stage,
-    check_layers,
-    patch_states,
-)
+from oversmoothing.experiments.ladder import landmarks
 from oversmoothing.experiments.ladder.recording import Recording
 from oversmoothing.experiments.ladder.regression import StateFeatures
 from oversmoothing.experiments.models.model import Layer, Model
@@ -144,14 +135,14 @@ def _chosen(one: Tensor, hidden: Tensor, W_2: Tensor, kept: int) -> Tensor:
 
 
 @dataclass(frozen=True)
-class ReducedLandmarks(Landmarks):
+class ReducedLandmarks(landmarks.Landmarks):
     """The fitted rung of one model."""
 
     @classmethod
     def fit(cls, model: Model, calibration: Recording) -> "ReducedLandmarks":  # type: ignore[override]
         """Fit environments, FFNs and features to calibration images. Raises `InputError` as
         `Landmarks.fit`, for models of one layer and for FFNs without hidden units to keep."""
-        states = patch_states(model, calibration)
+        states = landmarks.patch_states(model, calibration)
         ranges = stage_layers(model.depth)
         start = calibration.start
         grid = _grid(start.shape[1], model.cls)
@@ -159,12 +150,12 @@ class ReducedLandmarks(Landmarks):
             HiddenUnits.of(layer, f"layer {number + 1} of '{model.name}'")
             for number, layer in enumerate(model.layers)
         ]
-        check_layers(model, states)
+        landmarks.check_layers(model, states)
         coarse, few = grid.landmarks
 
         def corrected(
-            stage: Stage, kept: float, tokens: Tensor, X: Tensor, seen: Tensor | None
-        ) -> tuple[Stage, list[Tensor]]:
+            stage: landmarks.Stage, kept: float, tokens: Tensor, X: Tensor, seen: Tensor | None
+        ) -> tuple[landmarks.Stage, list[Tensor]]:
             """The stage with FFNs fitted from X in front of it, and its states."""
             path, ffns = [], []
             for k in stage.layers:
@@ -178,18 +169,22 @@ class ReducedLandmarks(Landmarks):
                 path.append(X)
             return replace(stage, ffns=tuple(ffns)), path
 
-        place = Coordinates.fit(start[:, grid.prefix :], PCS[0])
+        place = landmarks.Coordinates.fit(start[:, grid.prefix :], landmarks.PCS[0])
         seen = grid.patch_features(place, start)
         X = start[:, grid.with_prefix(coarse)]
-        one = Stage.fit(model, states, grid, ranges[0], coarse, grid.context[0], seen, RANKS[0])
+        one = landmarks.Stage.fit(
+            model, states, grid, ranges[0], coarse, grid.context[0], seen, landmarks.RANKS[0]
+        )
         one, path = corrected(one, KEPT[0], coarse, X, seen)
-        two = Stage.of(grid, ranges[1], coarse, coarse)
+        two = landmarks.Stage.of(grid, ranges[1], coarse, coarse)
         two, further = corrected(two, KEPT[1], coarse, path[-1], None)
         last = (path + further)[-1]
         inner = last[:, grid.prefix :]
-        state = Coordinates.fit(inner, PCS[1])
+        state = landmarks.Coordinates.fit(inner, landmarks.PCS[1])
         seen = state.with_average(inner)
-        three = Stage.fit(model, states, grid, ranges[2], few, grid.context[1], seen, RANKS[1])
+        three = landmarks.Stage.fit(
+            model, states, grid, ranges[2], few, grid.context[1], seen, landmarks.RANKS[1]
+        )
         three, _ = corrected(three, KEPT[2], few, last[:, grid.kept], seen)
         return cls(
             model, grid, (one, two, three), place, state,
@@ -216,9 +211,9 @@ def stage_layers(depth: int) -> tuple[range, range, range]:
     return range(first), range(first, second), range(second, depth)
 
 
-def _grid(tokens: int, cls_token: bool) -> Grid:
+def _grid(tokens: int, cls_token: bool) -> landmarks.Grid:
     """`Grid.of` with more patches in the last stage: odd rows and even columns of the coarse."""
-    grid = Grid.of(tokens, cls_token)
+    grid = landmarks.Grid.of(tokens, cls_token)
     half = (grid.side + 1) // 2
     few = [2 * (grid.side * i + j) for i in range(1, half, 2) for j in range(0, half, 2)]
     return replace(grid, landmarks=(grid.landmarks[0], torch.tensor(few) + grid.prefix))

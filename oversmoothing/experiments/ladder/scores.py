@@ -15,15 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from oversmoothing.experiments.intervals import (
-    FEWEST,
-    NAN,
-    RESAMPLES,
-    in_words,
-    percentiles,
-    rank_correlation,
-    resampled_share,
-)
+from oversmoothing.experiments import intervals
 from oversmoothing.simulations.drawing.result import (
     UNTESTED,
     Result,
@@ -73,7 +65,7 @@ class Score:
 
 def score(
     measured: Array, predicted: Array, layer_means: Array, spectral: Array | None = None, *,
-    seed: int = 0, resamples: int = RESAMPLES,
+    seed: int = 0, resamples: int = intervals.RESAMPLES,
 ) -> Score:  # fmt: skip
     """Score predicted [m, layers] against measured [m, layers] changes of log HFC/LFC.
 
@@ -104,13 +96,15 @@ def score(
     r2, skill, sign = pooled(np.arange(images)).tolist()
     drawn = np.random.default_rng(seed).integers(images, size=(resamples, images))
     values = pooled(drawn)
-    by_layer = [rank_correlation(y, p) for y, p in zip(measured.T, predicted.T, strict=True)]
+    by_layer = [
+        intervals.rank_correlation(y, p) for y, p in zip(measured.T, predicted.T, strict=True)
+    ]
     left = np.square(np.nan if spectral is None else measured - spectral).sum()
     return Score(
-        r2, *percentiles(values[0], images),
-        skill, *percentiles(values[1], images),
-        sign, *resampled_share(sign, values[2], images),
-        rank_correlation(measured, predicted), float(np.mean(by_layer)),
+        r2, *intervals.percentiles(values[0], images),
+        skill, *intervals.percentiles(values[1], images),
+        sign, *intervals.resampled_share(sign, values[2], images),
+        intervals.rank_correlation(measured, predicted), float(np.mean(by_layer)),
         skill, float(_one_minus(errors.sum(), left)), images,
     )  # fmt: skip
 
@@ -175,8 +169,8 @@ class LadderResult(Result):
         spread = np.where(spread > 0, spread, np.nan)
         alone = {each.name: 1 - np.square(measured - each.predicted).sum(0) / spread
                  for each in rungs}  # fmt: skip
-        few = in_words(NAN, NAN, inputs, str)
-        ends = "with its 95 % interval over these inputs" if inputs >= FEWEST else few
+        few = intervals.in_words(intervals.NAN, intervals.NAN, inputs, str)
+        ends = "with its 95 % interval over these inputs" if inputs >= intervals.FEWEST else few
         words = (
             f"Predicted is the change of log HFC/LFC (differences between tokens over what they "
             f"share) in each of {layers} layers, on {inputs} held-out inputs of {tokens} tokens.",
@@ -246,7 +240,7 @@ def _verdict(rungs: tuple[Rung, ...], inputs: int, whole: int) -> Sentence:
     r2, cost, best = max(free, key=itemgetter(0))
     # Without an error on any image there is nothing to resample, and nothing left open.
     low = 1.0 if best.score.r2_within == 1 else best.score.r2_within_low
-    if best.name != "P0'" and (inputs < FEWEST or math.isnan(low)):
+    if best.name != "P0'" and (inputs < intervals.FEWEST or math.isnan(low)):
         says = f"Not known: these inputs do not tell whether {best.name} beats each layer's mean."
     elif best.name == "P0'" or not low > 0:
         says = (

@@ -23,17 +23,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
+from oversmoothing.experiments.models import tape
 from oversmoothing.experiments.models.model import NO_NORM, Norm
 from oversmoothing.experiments.models.pass_graph import Graph, like, off
-from oversmoothing.experiments.models.tape import (
-    ADD,
-    MOVES,
-    PRODUCT,
-    SAME,
-    SCALES,
-    Node,
-    NotReplayable,
-)
 
 # Of the largest number: what an affine map of drawn numbers may be off by.
 AFFINE = 2e-4
@@ -55,14 +47,14 @@ def affine(g: Graph, a: int, b: int) -> bool:
     return by_operations or g.once("affine", a, b, tried)
 
 
-def _affine_in(g: Graph, node: Node, a: int) -> bool:
+def _affine_in(g: Graph, node: tape.Node, a: int) -> bool:
     """Whether an operation on what comes from a, by its name, keeps what is affine in a so."""
     ins = [g.from_(v, a) for v in node.ins]
     if node.writes or any(g.values[v].dtype != g.values[a].dtype for v in node.outs):
         return False
-    if node.op in PRODUCT | {*SCALES}:  # by constants, and what is divided is in front
+    if node.op in tape.PRODUCT | {*tape.SCALES}:  # by constants, and what is divided is in front
         return sum(ins) == 1 and (ins[0] or not node.op.startswith("div"))
-    return node.op in MOVES or node.op in (*ADD, "neg")
+    return node.op in tape.MOVES or node.op in (*tape.ADD, "neg")
 
 
 def mixes(g: Graph, a: int, b: int) -> bool | None:
@@ -82,7 +74,7 @@ def _mixes(g: Graph, a: int, b: int) -> bool | None:
     rows[[0, -1]] += 1e-3 * x.abs().max() * noise
     try:
         moved = g.replay(b, {a: like(g.values[a], x)}) - g.values[b]
-    except NotReplayable:
+    except tape.NotReplayable:
         return None
     moved = moved.reshape(len(rows), -1).abs().amax(-1)
     return len(rows) > 2 and bool(moved[1:-1].max() > 1e-5 * moved[[0, -1]].max())
@@ -227,7 +219,7 @@ def _weight(
     given |= {v: order.to(P.device), a: like(x, units.reshape(x.shape))}
     try:
         made = pick(g.replay(b, given))
-    except NotReplayable:
+    except tape.NotReplayable:
         return None
     bias = made[2].clone()
     first, step = ((t - bias).cpu() for t in made[:2])
@@ -412,7 +404,7 @@ def norm_within(g: Graph, a: int, b: int) -> tuple[Norm, int] | None:
 # --------------------------------------------------------------------------------------- the FFN
 
 Step = Callable[[Tensor], Any]
-_SIZED = SAME | frozenset(("expand", "slice", "select", "_unsafe_view"))
+_SIZED = tape.SAME | frozenset(("expand", "slice", "select", "_unsafe_view"))
 
 
 def _again(g: Graph, start: int, end: int) -> Step:
@@ -479,9 +471,9 @@ def _steps(g: Graph, start: int, end: int) -> list[Step]:
     return steps
 
 
-def _operation(g: Graph, node: Node | None, v: int) -> Step | None:
+def _operation(g: Graph, node: tape.Node | None, v: int) -> Step | None:
     """One operation on v and constants as a function; None for another one."""
-    if node is None or node.func is None or node.op in PRODUCT | _SIZED or node.writes:
+    if node is None or node.func is None or node.op in tape.PRODUCT | _SIZED or node.writes:
         return None
     if {g.root(u) for u in node.ins if g.data[u]} != {v} or len(node.outs) != 1:
         return None

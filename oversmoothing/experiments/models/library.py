@@ -27,14 +27,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from oversmoothing.experiments.models.checkpoints import (
-    check_configs,
-    check_layers,
-    check_loaded,
-    check_size,
-    shell_of,
-    weight_files,
-)
+from oversmoothing.experiments.models import checkpoints
 from oversmoothing.theory.support.errors import InputError, required
 
 HEAD_WIDTH, EPS = 64, 1e-6
@@ -268,8 +261,8 @@ def folder_of(name: str) -> Path:
             have = partial(hub.snapshot_download, name, local_files_only=silent is not None)
             said = ["*.json", "*.txt", "*.model"]
             folder = Path(have(allow_patterns=said, ignore_patterns=["*/*"]))
-            check_configs(folder)
-            weights = weight_files(folder) or ["model.safetensors"]
+            checkpoints.check_configs(folder)
+            weights = checkpoints.weight_files(folder) or ["model.safetensors"]
             return Path(have(allow_patterns=weights))
     except InputError:
         raise
@@ -337,21 +330,21 @@ def read_gguf(path: Path, settings: dict[str, Any]) -> tuple[nn.Module, list[str
         stored = {each.tensor_type.name for each in reader.tensors}
         load: Any = load_gguf_checkpoint
         said = load(str(path))["config"]
-        check_layers(said, len(reader.tensors), str(path))
+        checkpoints.check_layers(said, len(reader.tensors), str(path))
         config = transformers.AutoConfig.for_model(**said)
         # The class with a language head, which the file does not name.
         names = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
         config.architectures = [x for x in [names.get(config.model_type)] if x]
         kind = class_of(transformers, config)
-        shell = shell_of(transformers, kind, config)
+        shell = checkpoints.shell_of(transformers, kind, config)
         weights = load(
             str(path), return_tensors=True, model_to_load=shell, torch_dtype=torch.float32
         )["tensors"]
-        check_size(shell, weights, str(path))
+        checkpoints.check_size(shell, weights, str(path))
         module, info = kind.from_pretrained(
             None, config=config, state_dict=weights, output_loading_info=True
         )
-    check_loaded(info, str(path))
+    checkpoints.check_loaded(info, str(path))
     settings.setdefault(
         "tokenizer", lambda: tokenizer_of(transformers, path.parent, gguf_file=path.name)
     )

@@ -16,18 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from oversmoothing.experiments.models.checkpoints import (
-    PICKLES,
-    check_configs,
-    check_layers,
-    check_loaded,
-    check_size,
-    folder_weights,
-    read_object,
-    read_weights,
-    shell_of,
-    weights_within,
-)
+from oversmoothing.experiments.models import checkpoints
 from oversmoothing.experiments.models.describe import SeveralStacksError, describe
 from oversmoothing.experiments.models.inputs import IMAGENET, Images, Texts, by_channel, text_lines
 from oversmoothing.experiments.models.library import (
@@ -171,9 +160,11 @@ def _folder(
     for source in SOURCES:
         if (place / source.mark).exists():
             return source.home.stored(place), []
-    if (place / "config.json").exists() and "model_type" in read_object(place / "config.json"):
+    if (place / "config.json").exists() and "model_type" in checkpoints.read_object(
+        place / "config.json"
+    ):
         return _hugging_face(place, settings, str(place))
-    files = weights_within(place, (".safetensors", GGUF, *PICKLES))
+    files = checkpoints.weights_within(place, (".safetensors", GGUF, *checkpoints.PICKLES))
     if not files:
         held = ", ".join(sorted(p.name for p in place.iterdir())[:5]) or "nothing"
         raise InputError(
@@ -190,7 +181,7 @@ def _checkpoint(
 ) -> tuple[nn.Module, list[str]]:
     if path.suffix == GGUF:
         return read_gguf(path, settings)
-    weights = read_weights(path)
+    weights = checkpoints.read_weights(path)
     if not has_timm_names(weights):
         names = ", ".join(list(weights)[:3])
         raise InputError(
@@ -200,7 +191,7 @@ def _checkpoint(
         )
     notes = []
     config = path.parent / "config.json"
-    held = read_object(config) if config.exists() else {}
+    held = checkpoints.read_object(config) if config.exists() else {}
     stated = held.get("pretrained_cfg", held)
     if not {"mean", "std"} <= set(settings | stated):
         notes.append("the checkpoint states no pixel statistics: ImageNet's mean and std are used")
@@ -212,11 +203,11 @@ def _checkpoint(
 
 
 def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn.Module, list[str]]:
-    check_configs(folder)
+    checkpoints.check_configs(folder)
     transformers = required("transformers")
-    weights = folder_weights(folder)
+    weights = checkpoints.folder_weights(folder)
     config_file = folder / "config.json"
-    check_layers(read_object(config_file), len(weights), str(config_file))
+    checkpoints.check_layers(checkpoints.read_object(config_file), len(weights), str(config_file))
     settings["folder"] = folder
     cannot = f"the model folder '{name}' cannot be loaded"
     with quiet(transformers.utils.logging), refusing(cannot):
@@ -224,12 +215,12 @@ def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn
             folder, trust_remote_code=False, local_files_only=True
         )
         kind = class_of(transformers, config)
-        check_size(shell_of(transformers, kind, config), weights, name)
+        checkpoints.check_size(checkpoints.shell_of(transformers, kind, config), weights, name)
         module, info = kind.from_pretrained(
             None, config=config, state_dict=weights, output_loading_info=True,
             trust_remote_code=False, local_files_only=True,
         )  # fmt: skip
-    check_loaded(info, name)
+    checkpoints.check_loaded(info, name)
     notes = []
     if any(name.endswith("distillation_token") for name, _ in module.named_parameters()):
         notes.append("the second token is the distillation token; only CLS is left out as such")

@@ -29,15 +29,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from oversmoothing.experiments import intervals
 from oversmoothing.experiments.inspection.states import ALONE, clusters
-from oversmoothing.experiments.intervals import (
-    FEWEST,
-    RESAMPLES,
-    in_words,
-    percentiles,
-    rank_correlation,
-    resampled_share,
-)
 from oversmoothing.experiments.ladder.recording import log_energies, log_ratio
 from oversmoothing.experiments.repeated.blocks import BlockMap
 from oversmoothing.experiments.repeated.growth import loop_laws
@@ -223,7 +216,7 @@ class LoopScore:
     def ends(self, low: float, high: float, form: Callable[[float], str]) -> str:
         """An interval in words, with the number of groups of blocks or inputs, the smaller."""
         number, of = min((self.blocks, "group"), (self.inputs, "input"))
-        return in_words(low, high, number, form, of)
+        return intervals.in_words(low, high, number, form, of)
 
 
 def score_loops(measured: Array, predicted: Array, seed: int = 0) -> LoopScore:
@@ -238,15 +231,15 @@ def score_loops(measured: Array, predicted: Array, seed: int = 0) -> LoopScore:
     fewer = min(blocks, inputs)
     drawn = [
         np.ix_(random.integers(blocks, size=blocks), random.integers(inputs, size=inputs))
-        for _ in range(RESAMPLES if fewer >= FEWEST else 0)
+        for _ in range(intervals.RESAMPLES if fewer >= intervals.FEWEST else 0)
     ]
     agrees = np.array([_agree(measured[k], predicted[k]) for k in drawn])
-    ranks = np.array([rank_correlation(measured[k], predicted[k]) for k in drawn])
+    ranks = np.array([intervals.rank_correlation(measured[k], predicted[k]) for k in drawn])
     agree = _agree(measured, predicted)
     below = float((measured <= LINE).mean())
     return LoopScore(
-        agree, *resampled_share(agree, agrees, fewer),
-        rank_correlation(measured, predicted), *percentiles(ranks, fewer),
+        agree, *intervals.resampled_share(agree, agrees, fewer),
+        intervals.rank_correlation(measured, predicted), *intervals.percentiles(ranks, fewer),
         float(np.median(np.abs(measured - predicted))), max(below, 1 - below),
         measured.size, blocks, inputs,
     )  # fmt: skip

@@ -42,14 +42,8 @@ from oversmoothing.simulations.state import one_thread
 from oversmoothing.simulations.state_metrics import stream_log_ratio
 from oversmoothing.simulations.sweep.store import locked
 from oversmoothing.theory.proofs.workers import as_done, workers as workers_of
+from oversmoothing.theory.support import files
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import (
-    json_number,
-    output_folder,
-    parse_json,
-    read_text,
-    write_atomically,
-)
 
 ROWS, WEIGHTS = "rows.jsonl", "weights"
 LEVERED = 250  # test inputs on which H is moved
@@ -130,7 +124,7 @@ def rounded(value: Any, digits: int = 7) -> Any:
         return {name: rounded(each, digits) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [rounded(each, digits) for each in value]
-    return json_number(float(f"{value:.{digits}g}")) if isinstance(value, float) else value
+    return files.json_number(float(f"{value:.{digits}g}")) if isinstance(value, float) else value
 
 
 class Trajectory:
@@ -229,9 +223,9 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     rows = []
-    for number, line in enumerate(read_text(path).split("\n"), 1):
+    for number, line in enumerate(files.read_text(path).split("\n"), 1):
         if line.strip():
-            row = parse_json(line, f"{path}, line {number}")
+            row = files.parse_json(line, f"{path}, line {number}")
             if not isinstance(row, dict) or not {"cell", "seed", "digest"} <= set(row):
                 raise InputError(f"'{path}', line {number} is no row of a run: delete that line")
             rows.append(row)
@@ -261,8 +255,8 @@ def run_blocks(
     stack in training is lost, minutes at most. Returns how many runs were made. Raises `InputError`
     for a folder that is in use or damaged, and what `task` does.
     """
-    folder = output_folder(folder, room=2**24)
-    output_folder(folder / WEIGHTS)
+    folder = files.output_folder(folder, room=2**24)
+    files.output_folder(folder / WEIGHTS)
     made = 0
     with locked(folder):
         rows = read_rows(folder / ROWS)
@@ -284,7 +278,7 @@ def run_blocks(
                 learnt: list[Path] = []
                 if device is not None:
                     own = task(block[0][0].task, data)
-                    place = output_folder(folder / "stack")
+                    place = files.output_folder(folder / "stack")
                     learnt = kept(block, place, own, device, progress=progress)
                 waiting = [
                     submit(_one, *run, folder, data, *learnt[k : k + 1])
@@ -309,14 +303,14 @@ def _one(
     said = {"cell": cell.name, "seed": str(seed), "configuration": json.dumps(cell.configuration),
             "cos_start": json.dumps(net.cos_start)}  # fmt: skip
     place = folder / WEIGHTS / f"{cell.name}-seed{seed}.safetensors"
-    write_atomically(place, saved(weights, metadata=said))
+    files.write_atomically(place, saved(weights, metadata=said))
     return row
 
 
 def write_rows(rows: Sequence[dict[str, Any]], path: Path) -> Path:
     """A line a run, the whole file or nothing."""
     text = "".join(json.dumps(row, allow_nan=False, separators=(",", ":")) + "\n" for row in rows)
-    return write_atomically(path, text)
+    return files.write_atomically(path, text)
 
 
 # For the table of `models.sources`: 'study:digits-ord' and so on, of a seed.

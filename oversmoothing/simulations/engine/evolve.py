@@ -13,13 +13,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from oversmoothing.simulations.engine.at_any_depth import (
-    BALL_SIZE,
-    SQUARING_SIZE,
-    closed_form_states,
-    in_balls,
-    squaring,
-)
+from oversmoothing.simulations.engine import at_any_depth
 from oversmoothing.simulations.engine.errors import (
     Errors,
     States,
@@ -78,7 +72,7 @@ def costs(asked: Asked) -> dict[str, float]:
     seconds["closed_form"] = bases + N * len(depths) * each
     if problem.causal:
         seconds["balls"] = N * causal_seconds(n, d, len(depths))
-    if n * d <= SQUARING_SIZE:
+    if n * d <= at_any_depth.SQUARING_SIZE:
         size = max(1, (n - 1) * d)
         seconds["squaring"] = N * (max(1, L).bit_length() * (_CALL + 2 * size**3 / 4e10))
     return seconds
@@ -110,7 +104,7 @@ def without_eigenvectors(
     if "squaring" not in seconds:
         raise InputError(
             f"{took}.\nGive --depth {deepest * PATIENCE / one_by_one:.0e} at most, or n times d of "
-            f"at most {SQUARING_SIZE}, where layers are squared."
+            f"at most {at_any_depth.SQUARING_SIZE}, where layers are squared."
         )
     return "squaring", f"{took}: they were squared instead\n"
 
@@ -187,14 +181,14 @@ def evolve(
 def _by(asked: Asked, progress: bool, name: str) -> States:
     """The states by one method. Raises `InputError` where it does not apply."""
     if name == "closed_form":
-        return closed_form_states(asked)
+        return at_any_depth.closed_form_states(asked)
     if name == "balls":
-        return in_balls(asked)
+        return at_any_depth.in_balls(asked)
 
     def run(asked: Asked) -> States:
         if name in _ITERATIONS:
             return iterated(asked, progress, in_core=name == "core")
-        return States(*squaring(asked), asked.problem.flat_offset(asked.device))
+        return States(*at_any_depth.squaring(asked), asked.problem.flat_offset(asked.device))
 
     def errors() -> Errors:
         twins = errors_by_twins(states, run, asked)
@@ -218,7 +212,7 @@ def _choose(asked: Asked, by: Callable[[str], States]) -> tuple[str, str, States
     The cheapest of plain, core and closed_form, or where that is not exact enough another.
     """
     problem, depths, _, precision = asked
-    small = problem.n * problem.d <= BALL_SIZE
+    small = problem.n * problem.d <= at_any_depth.BALL_SIZE
     usual = max(_ERROR_LIMIT, 64 * float(torch.finfo(precision).eps))
     limit = max(_SMALL_ERROR_LIMIT, 64 * float(torch.finfo(precision).eps)) if small else usual
     seconds = costs(asked)
@@ -252,7 +246,7 @@ def _choose(asked: Asked, by: Callable[[str], States]) -> tuple[str, str, States
                 f"{error}.\n{_hours(one_by_one, depths[-1])}. Give a depth of "
                 f"{depths[-1] * PATIENCE / one_by_one:.0e} at most, or ask for "
                 f"that with method='{iteration}'; other methods take n times d of at most "
-                f"{SQUARING_SIZE}, or a causal A"
+                f"{at_any_depth.SQUARING_SIZE}, or a causal A"
             ) from error
         return other, f"no closed form: {error}", by(other)
     if not small and method != "closed_form":
@@ -270,7 +264,7 @@ def _choose(asked: Asked, by: Callable[[str], States]) -> tuple[str, str, States
     )
     if small:
         wrong = (errors > limit).nonzero()[:, 0].tolist()
-        return "balls", uncertain, put_in(states, in_balls(asked, wrong), wrong)
+        return "balls", uncertain, put_in(states, at_any_depth.in_balls(asked, wrong), wrong)
     if took > (PATIENCE if other == "balls" else _AFFORDABLE):
         return method, reason, states
     again = by(other)

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from oversmoothing.simulations import state
 from oversmoothing.simulations.engine.errors import States
 from oversmoothing.simulations.engine.iteration import (
     GROWTH_BITS,
@@ -31,14 +32,6 @@ from oversmoothing.simulations.engine.layers import LinearLayer, Made, Rule, Sta
 from oversmoothing.simulations.engine.problem import check_depths
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.running import Bar
-from oversmoothing.simulations.state import (
-    Scaled,
-    choose_device,
-    from_differences,
-    log_norm,
-    powers_of_two,
-    undisturbed,
-)
 from oversmoothing.theory.layer.layer import (
     check_square,
     check_states,
@@ -108,7 +101,7 @@ class Streams:
     def block(self, at: Iteration, Z: Tensor, exponents: Tensor, most: int) -> Moved:
         k, d, dtype, size = self.stack.n - 1, self.stack.d, Z.dtype, Z[0].numel()
         lower = exponents[0, _FROM] - exponents[0, _TO]
-        y_down, m_down, drive = powers_of_two(lower.clamp_max(0), dtype).unsqueeze(-1)
+        y_down, m_down, drive = state.powers_of_two(lower.clamp_max(0), dtype).unsqueeze(-1)
         (Y, M), number, used, kind = self.apart(Z), 0, 0.0, self._kind(at.layer)
         Y, before = Y.reshape(self.s, k * d), None
         while number < most:
@@ -164,11 +157,11 @@ class Streams:
         R_q, p_z = (torch.tensor(x).to(self.stack.where) for x in (both, p))
         return _Mixed(R_q, p_z, alone, size)
 
-    def read(self, at: Iteration) -> tuple[Scaled, Scaled, float, float]:
+    def read(self, at: Iteration) -> tuple[state.Scaled, state.Scaled, float, float]:
         """The stack and the mean over streams as (y and m, exponents), log spread, log size."""
         Z, exponents = at.rescaled(self._over)
         D, E = self.apart(Z)
-        down = powers_of_two((exponents[0, ::2] - exponents[0, 1::2]).clamp_max(0))
+        down = state.powers_of_two((exponents[0, ::2] - exponents[0, 1::2]).clamp_max(0))
         yd, yl, md, ml = exponents[0]
         Y = torch.cat((D[:-1] * down[0] + D[-1:], D[-1:]))
         M = torch.cat((E[:-1] * down[1] + E[-1:], E[-1:]))
@@ -205,8 +198,8 @@ def _joined(Y: Tensor, M: Tensor) -> Tensor:
 
 def _log_norms(Y: Tensor, M: Tensor, y_exponent: Tensor, m_exponent: Tensor) -> Tensor:
     """log of the Frobenius norms of states from their token differences and means."""
-    hfc = log_norm(from_differences(Y), y_exponent, 2)
-    lfc = log_norm(M, m_exponent, 1) + math.log(Y.shape[-2] + 1) / 2
+    hfc = state.log_norm(state.from_differences(Y), y_exponent, 2)
+    lfc = state.log_norm(M, m_exponent, 1) + math.log(Y.shape[-2] + 1) / 2
     return torch.logaddexp(2 * hfc, 2 * lfc) / 2
 
 
@@ -240,7 +233,7 @@ class StreamTrajectory:
         return table
 
 
-@undisturbed()
+@state.undisturbed()
 def evolve_streams(
     *,
     X0: Any,
@@ -264,7 +257,7 @@ def evolve_streams(
     depths or devices.
     """
     depths = check_depths(depth)
-    where = choose_device(device)
+    where = state.choose_device(device)
     states = real_array(X0, "X0")
     if states.ndim != 3 or 0 in states.shape:
         raise InputError(f"X0 has shape {list(states.shape)}; it must be [s, n, d]: streams first")
@@ -276,7 +269,7 @@ def evolve_streams(
     )
     iteration = layers.start(states)
 
-    def state_at(depth: int, bar: Bar) -> tuple[Scaled, Scaled, float, float]:
+    def state_at(depth: int, bar: Bar) -> tuple[state.Scaled, state.Scaled, float, float]:
         iteration.advance_to(depth, bar)
         return layers.read(iteration)
 
@@ -294,7 +287,7 @@ def _vector(value: Any, name: str, default: Array) -> Array:
     return vector
 
 
-def _trajectory(depths: tuple[int, ...], kept: Sequence[Scaled], n: int) -> Trajectory:
+def _trajectory(depths: tuple[int, ...], kept: Sequence[state.Scaled], n: int) -> Trajectory:
     states, exponents = (x.unsqueeze(1) for x in stacked(kept))
     offset = torch.zeros((1, n), dtype=torch.float64, device=states.device)
     return Trajectory(

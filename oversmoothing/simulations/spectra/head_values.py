@@ -36,29 +36,11 @@ from threadpoolctl import threadpool_limits
 
 from oversmoothing.theory.layer.attention import closed_classes, quotient
 from oversmoothing.theory.layer.layer import check_attention
+from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.discs import Discs, Failure
-from oversmoothing.theory.spectra.layer_discs import (
-    EPS,
-    Interval,
-    attention_discs,
-    consensus_radius,
-    head_discs,
-    largest_modulus,
-    value_discs,
-    within_norm,
-    within_unit,
-)
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
-from oversmoothing.theory.verdict import by_discs
-from oversmoothing.theory.verdict.formulas import (
-    Dominance,
-    Outcome,
-    disc_form,
-    dominance,
-    outcome_of,
-    safe_interval,
-)
+from oversmoothing.theory.verdict import by_discs, formulas
 
 CLASSES = ("consensus", "smallest", "other", "tie")
 # A margin counts where it exceeds this many error estimates.
@@ -77,7 +59,7 @@ class HeadValues:
     discs: Discs
     corners: Complex
     floor: float
-    consensus: Interval
+    consensus: layer_discs.Interval
     error: float
 
     @property
@@ -99,13 +81,13 @@ def head_values(W_V: Array, W_O: Array) -> HeadValues:
         )
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         raise InputError("W_V and W_O must be finite: replace NaN and infinite entries")
-    return _values(head_discs(first, second), (first @ second).T)
+    return _values(layer_discs.head_discs(first, second), (first @ second).T)
 
 
 def dense_values(H: Array) -> HeadValues:
     """The same for a whole H [d, d] (several heads together): no eigenvalue is known exactly."""
     whole = np.asarray(H, dtype=np.float64)
-    return _values(value_discs(whole), whole)
+    return _values(layer_discs.value_discs(whole), whole)
 
 
 def _values(spectrum: Discs | Failure, H: Array) -> HeadValues:
@@ -115,20 +97,20 @@ def _values(spectrum: Discs | Failure, H: Array) -> HeadValues:
         discs,
         hull_corners(discs.centres[~zero]),
         1.0 if zero.any() else 0.0,
-        consensus_radius(discs),
+        layer_discs.consensus_radius(discs),
         float(discs.radii.max(initial=0.0)),
     )
 
 
 def known_attention(A: Array) -> Discs:
     """Discs of spec(A) without one 1; where there are none, all within the unit disc."""
-    discs = attention_discs(A)
-    return within_unit(A) if isinstance(discs, Failure) else discs
+    discs = layer_discs.attention_discs(A)
+    return layer_discs.within_unit(A) if isinstance(discs, Failure) else discs
 
 
 def known_values(discs: Discs | Failure, H: Array) -> Discs:
     """Discs of spec(H) where they were found, else all within the norm of H."""
-    return within_norm(H) if isinstance(discs, Failure) else discs
+    return layer_discs.within_norm(H) if isinstance(discs, Failure) else discs
 
 
 def hull_corners(points: Inexact[np.ndarray, " k"]) -> Complex128[Complex, " v"]:
@@ -214,24 +196,24 @@ def layer_dominance(
 
     Raises `InputError` where the attention is not row-stochastic.
     """
-    value = H if isinstance(H, Discs) else known_values(value_discs(H), H)
+    value = H if isinstance(H, Discs) else known_values(layer_discs.value_discs(H), H)
     h = value.centres
     cases = [known_attention(A) for A in mean_attention(attention)]
-    decided = [dominance(a.centres, h) for a in cases]
-    loses = [(disc_form(h[None, :], a.centres[:, None]) < 0).any(axis=0) for a in cases]
+    decided = [formulas.dominance(a.centres, h) for a in cases]
+    loses = [(formulas.disc_form(h[None, :], a.centres[:, None]) < 0).any(axis=0) for a in cases]
     classes = [_class_of(decision, a, value) for decision, a in zip(decided, cases, strict=True)]
     return LayerDominance(
         classes=np.array(classes),
         rho_consensus=decided[0].rho_consensus,
         rho_quotient=np.array([each.rho_quotient for each in decided]),
-        safe=np.array([safe_interval(a.centres) for a in cases]),
+        safe=np.array([formulas.safe_interval(a.centres) for a in cases]),
         outside=np.array([1 - each.mean() for each in loses]),
         h=h,
         subdominant=np.array([np.abs(a.centres).max(initial=0.0) for a in cases]),
     )
 
 
-def _class_of(result: Dominance, attention: Discs, value: Discs) -> str:
+def _class_of(result: formulas.Dominance, attention: Discs, value: Discs) -> str:
     a, h = attention.centres, value.centres
     if result.quotient_index is None:
         return "consensus"
@@ -243,9 +225,9 @@ def _class_of(result: Dominance, attention: Discs, value: Discs) -> str:
         + abs(h[j]) * attention.radii[i]
         + np.finfo(np.float64).eps * (result.rho_consensus + result.rho_quotient)
     )
-    outcome = outcome_of(result.margin - error, result.margin + error)
-    if outcome is not Outcome.NON_SMOOTHING:
-        return "consensus" if outcome is Outcome.SMOOTHING else "tie"
+    outcome = formulas.outcome_of(result.margin - error, result.margin + error)
+    if outcome is not formulas.Outcome.NON_SMOOTHING:
+        return "consensus" if outcome is formulas.Outcome.SMOOTHING else "tie"
     # A conjugate pair shares its real part, so equality up to the errors counts.
     smallest = int(np.argmin(a.real))
     reach = attention.radii[i] + attention.radii[smallest]
@@ -280,8 +262,10 @@ def quotient_values(A: Float64[Array, "n n"]) -> Complex128[Complex, " n-1"]:
 
 def values_error(A: Array) -> float:
     """The error to which `quotient_values` is trusted: k eps ||B|| times `TRUSTED_CONDITION`."""
-    size = float(np.linalg.norm(A - A.mean(axis=0))) + 4 * EPS * float(np.linalg.norm(A))
-    return len(A) * EPS * size * TRUSTED_CONDITION
+    size = float(np.linalg.norm(A - A.mean(axis=0))) + 4 * layer_discs.EPS * float(
+        np.linalg.norm(A)
+    )
+    return len(A) * layer_discs.EPS * size * TRUSTED_CONDITION
 
 
 Batch = Float[np.ndarray, "b n n"]
@@ -368,21 +352,23 @@ def _by_values(A: NDArray[np.floating], heads: Sequence[HeadValues]) -> list[tup
     simple, size = bool((matrix > 0).all(axis=0).any()), float(np.abs(a).max(initial=0.0))
     answers: list[tuple[object, ...]] = []
     for head in heads:
-        top, place, _ = largest_modulus(a, head.corners)
-        reach = SAFETY * (head.largest * error + (size + error) * head.error + 4 * EPS * (1 + top))
+        top, place, _ = layer_discs.largest_modulus(a, head.corners)
+        reach = SAFETY * (
+            head.largest * error + (size + error) * head.error + 4 * layer_discs.EPS * (1 + top)
+        )
         low, high = max(top - reach, head.floor), max(top + reach, head.floor)
         method, consensus = "lapack", head.consensus
-        outcome = outcome_of(consensus.low - high, consensus.high - low)
-        if outcome is Outcome.UNDECIDED or not simple:
+        outcome = formulas.outcome_of(consensus.low - high, consensus.high - low)
+        if outcome is formulas.Outcome.UNDECIDED or not simple:
             decided = by_discs.decide(
                 known_attention(matrix), head.discs, len(closed_classes(matrix)) - 1
             )
             outcome, method = decided.outcome, "discs"
             low, high = decided.quotient.low, decided.quotient.high
-        if outcome is Outcome.NON_SMOOTHING:
+        if outcome is formulas.Outcome.NON_SMOOTHING:
             dominant = "smallest" if a[place].real <= a.real.min() + 2 * error else "other"
         else:
-            dominant = "consensus" if outcome is Outcome.SMOOTHING else "tie"
+            dominant = "consensus" if outcome is formulas.Outcome.SMOOTHING else "tie"
         answers.append((outcome, consensus.shown, low, high, method, dominant))
     return answers
 
@@ -435,7 +421,7 @@ def spectral_verdicts(
                 continue
             high = _powers(A[part], lowest[which], sizes[which])
             shown = high < lowest[which]
-            answer["verdict"], answer["method"] = Outcome.SMOOTHING, "powers"
+            answer["verdict"], answer["method"] = formulas.Outcome.SMOOTHING, "powers"
             answer["quotient_low"], answer["quotient_high"] = floors[which], high
             for k in np.flatnonzero(~shown.all(axis=1)):
                 left = np.flatnonzero(~shown[k])

@@ -15,6 +15,7 @@ from typing import Any
 
 import flint
 
+from oversmoothing.theory.checker import spectra
 from oversmoothing.theory.checker.krylov import check_depth, minimal_polynomial, squared, systems
 from oversmoothing.theory.checker.reading import (
     Bounds,
@@ -29,20 +30,6 @@ from oversmoothing.theory.checker.reading import (
     read_claim,
     read_input,
     show,
-)
-from oversmoothing.theory.checker.spectra import (
-    POLYNOMIAL_SIZE,
-    TIE_SIZE,
-    Discs,
-    attention_balls,
-    attention_discs,
-    enclosures,
-    exact,
-    has_polynomial,
-    left_eigenvector,
-    maximum,
-    roots,
-    value_discs,
 )
 from oversmoothing.theory.checker.ties import Modes, Pair, Sides, check_tie, tied
 
@@ -79,7 +66,7 @@ def _check_verdict(given: Given, claim: Claim) -> Check:
     if stated == (None, None, None):
         return _confirmed(claim.verdict, None, None)
     missing = "the spectra could not be enclosed by the checker's own means"
-    for rho_c, rho_q, margin in enclosures(given):
+    for rho_c, rho_q, margin in spectra.enclosures(given):
         wrong, missing = compared(claim, rho_c, rho_q, margin)
         if wrong:
             return Check(False, wrong)
@@ -167,11 +154,11 @@ def _checks_of_start(given: Given, claim: Claim) -> Iterator[Check]:
         limit = "for A and H in fractions or binary64 only"
     elif (given.n - 1) * given.d > DEPTH_SIDE:
         limit = f"up to (n - 1) d = {DEPTH_SIDE} only"
-    elif all(has_polynomial(M, TIE_SIZE) for M in (given.A, given.H)):
+    elif all(spectra.has_polynomial(M, spectra.TIE_SIZE) for M in (given.A, given.H)):
         yield check_depth(given.A, given.H, given.X0, claim.depth, claim.eps)
         return
     else:
-        limit = f"up to n, d = {TIE_SIZE} only, and with no endless numbers"
+        limit = f"up to n, d = {spectra.TIE_SIZE} only, and with no endless numbers"
     yield Check(False, f"a depth is confirmed {limit}", beyond=True)
 
 
@@ -184,7 +171,9 @@ def _check_verdict_x0(given: Given, claim: Claim) -> Check:
     elif claim.coefficient is not None:
         # The dominant mode stays for ever, so that the state never becomes 0.
         outcome = "TRIVIAL" if len(set(map(tuple, X))) == 1 else claim.verdict
-    elif given.A is not None and all(has_polynomial(M, TIE_SIZE) for M in (given.A, given.H)):
+    elif given.A is not None and all(
+        spectra.has_polynomial(M, spectra.TIE_SIZE) for M in (given.A, given.H)
+    ):
         outcome = verdict_of(given.A, given.H, X)
     if outcome is None:
         return Check(False, "the modes of this X_0 could not be confirmed", beyond=True)
@@ -195,11 +184,11 @@ def _check_verdict_x0(given: Given, claim: Claim) -> Check:
 
 def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
     """The verdict over the modes that X_0 contains; None where it takes too long to tell."""
-    value = exact(H)
+    value = spectra.exact(H)
     polynomials = [minimal_polynomial(T, value, start) for T, start in systems(A, X)]
     if polynomials[0] is None or polynomials[1] is None:
         return None
-    on_c, on_q = (roots(polynomial, 160) for polynomial in polynomials)
+    on_c, on_q = (spectra.roots(polynomial, 160) for polynomial in polynomials)
     # Minimal polynomials: x^k stands for what is 0 after k layers.
     if all(root == 0 for root in on_c + on_q):
         return "UNDEFINED"
@@ -212,7 +201,9 @@ def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
         """Which of the largest roots is larger, where so many bits tell."""
         for bits in precisions:
             with flint.ctx.workprec(bits):
-                tops = [maximum([abs(x) for x in roots(p, bits)]) for p in polynomials]
+                tops = [
+                    spectra.maximum([abs(x) for x in spectra.roots(p, bits)]) for p in polynomials
+                ]
             if tops[0] > tops[1]:
                 return "SMOOTHING"
             if tops[0] < tops[1]:
@@ -235,8 +226,8 @@ def verdict_of(A: Matrix, H: Matrix, X: Matrix) -> str | None:
 def _among(pairs: list[Pair], polynomial: Any, bits: int) -> list[Pair]:
     """Those whose multiplier may be a largest root of the polynomial."""
     with flint.ctx.workprec(bits):
-        zeros = roots(polynomial, bits)
-        top = maximum([abs(root) for root in zeros])
+        zeros = spectra.roots(polynomial, bits)
+        top = spectra.maximum([abs(root) for root in zeros])
         tops = [root for root in zeros if not abs(root) < top]
     return [pair for pair in pairs if any(pair.multiplier.overlaps(root) for root in tops)]
 
@@ -245,7 +236,7 @@ def check_genericity(given: Given, stated: Bounds, consensus: bool) -> Check:
     """|w^T X_0 z| / (||w|| ||z|| ||X_0||) is not 0 and lies in the stated interval."""
     missing = "the coefficient of the dominant mode could not be confirmed"
     # More bits for contents close to 0, where they are quick.
-    more = (640, 2560) if max(given.n, given.d) <= POLYNOMIAL_SIZE else ()
+    more = (640, 2560) if max(given.n, given.d) <= spectra.POLYNOMIAL_SIZE else ()
     for bits in (160, 288, *more):
         ball = coefficient(given, consensus, bits)
         if ball is None or not ball > 0:
@@ -261,32 +252,32 @@ def check_genericity(given: Given, stated: Bounds, consensus: bool) -> Check:
 
 def coefficient(given: Given, consensus: bool, bits: int) -> Any:
     """The coefficient in a ball, None where the dominant pair could not be singled out."""
-    value, lift, _ = value_discs(given, bits)
-    attention = None if consensus else attention_discs(given, bits)
+    value, lift, _ = spectra.value_discs(given, bits)
+    attention = None if consensus else spectra.attention_discs(given, bits)
     if value is None or (attention is None and not consensus):
         return None
     with flint.ctx.workprec(bits):
         pair = dominant(attention, value)
         if pair is None:
             return None
-        z = left_eigenvector(value, pair[1]).transpose()
+        z = spectra.left_eigenvector(value, pair[1]).transpose()
         if lift is not None:
             z = lift * z
         if attention is None:
             w = _stationary(given, bits)
         else:
             # The differences z_i = x_1 - x_(i+1): v^T z = w^T x with w = (sum v, -v).
-            v = left_eigenvector(attention, pair[0]).entries()
+            v = spectra.left_eigenvector(attention, pair[0]).entries()
             w = [sum(v, flint.acb(0)), *(-x for x in v)]
         if w is None:
             return None
-        X0 = flint.acb_mat(exact(given.X0 or []))
+        X0 = flint.acb_mat(spectra.exact(given.X0 or []))
         size = abs((flint.acb_mat([w]) * X0 * z)[0, 0])
         lengths = (squared(x).sqrt() for x in (w, z.entries(), X0.entries()))
         return size / prod(lengths, start=flint.arb(1))
 
 
-def dominant(attention: Discs | None, value: Discs) -> tuple[int, int] | None:
+def dominant(attention: spectra.Discs | None, value: spectra.Discs) -> tuple[int, int] | None:
     """The pair of largest |1 + h a| (a = 1 without attention), alone but for its conjugate."""
     sides = ([flint.acb(1)], [True]), (value.boxes, value.single)
     if attention is not None:
@@ -310,7 +301,7 @@ def _mirror(boxes: list[Any], single: list[bool], i: int) -> int | None:
 
 def _stationary(given: Given, bits: int) -> list[Any] | None:
     """pi in balls: the first equation of pi^T (A - I) = 0 replaced by sum pi = 1."""
-    n, A = given.n, attention_balls(given, bits).tolist()
+    n, A = given.n, spectra.attention_balls(given, bits).tolist()
     system = [[flint.arb(1)] * n]
     system += [[A[j][i] - int(i == j) for j in range(n)] for i in range(1, n)]
     try:

@@ -25,14 +25,7 @@ from oversmoothing.theory.depth.eigenbasis import (
 )
 from oversmoothing.theory.layer.attention import both_sides, stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
-from oversmoothing.theory.numbers.rounding import (
-    ScaledState,
-    accurate_product,
-    add,
-    to_quotient,
-    two_product,
-    two_sum,
-)
+from oversmoothing.theory.numbers import rounding
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
 
@@ -55,14 +48,14 @@ class TokenModes:
     def _residual(self, vectors: Complex, values: Complex) -> Complex:
         n, k = len(self.A), len(values)
         x = from_quotient(np.concatenate((vectors.real, vectors.imag), axis=1))
-        high, low = accurate_product(self.A, np.concatenate((x, np.ones((n, 1))), axis=1))
+        high, low = rounding.accurate_product(self.A, np.concatenate((x, np.ones((n, 1))), axis=1))
         deficit = (1.0 - high[:, 2 * k :]) - low[:, 2 * k :]
         high, low = high[:, : 2 * k], low[:, : 2 * k] + deficit * (self.pi @ x)
         high, low = _subtract_multiple(high, low, x, values)
         # Modulo consensus: the part along 1 is of order 1 and must go before the rounding.
-        high, left = two_sum(high, np.broadcast_to(-high.mean(axis=0), high.shape))
+        high, left = rounding.two_sum(high, np.broadcast_to(-high.mean(axis=0), high.shape))
         residual = high + (left + low)
-        residual = to_quotient(residual - residual.mean(axis=0))
+        residual = rounding.to_quotient(residual - residual.mean(axis=0))
         return residual[:, :k] + 1j * residual[:, k:]
 
 
@@ -95,11 +88,11 @@ class FeatureModes:
         k = len(values)
         x = np.concatenate((vectors.real, vectors.imag), axis=1)
         if self.P is None or self.Q is None:
-            high, low = accurate_product(self._matrix, x)
+            high, low = rounding.accurate_product(self._matrix, x)
         else:
             # G^T x = P^T (Q^T x), with what the rounding of G left out.
-            middle, rest = accurate_product(self.Q.T, x)
-            high, low = accurate_product(self.P.T, middle)
+            middle, rest = rounding.accurate_product(self.Q.T, x)
+            high, low = rounding.accurate_product(self.P.T, middle)
             low = low + self.P.T @ rest
         high, low = _subtract_multiple(high, low, x, values)
         residual = high + low
@@ -115,8 +108,8 @@ def _subtract_multiple(high: Array, low: Array, x: Array, values: Complex) -> tu
         (np.concatenate((values.real, values.real)), x),
         (np.concatenate((-values.imag, values.imag)), swapped),
     ):
-        p, e = two_product(np.broadcast_to(factor, y.shape), y)
-        high, left = two_sum(high, -p)
+        p, e = rounding.two_product(np.broadcast_to(factor, y.shape), y)
+        high, left = rounding.two_sum(high, -p)
         low = low + (left - e)
     return high, low
 
@@ -188,7 +181,7 @@ class ClosedForm:
         tokens, features = self.tokens.basis, self.features.basis
         P, Q = self.features.P, self.features.Q
         z, k = (hfc, c) if P is None else (hfc @ P, c @ P)
-        z = to_quotient(z)
+        z = rounding.to_quotient(z)
         coefficients = self._coefficients(z, k)
         states = []
         # Memory fresh from the system costs more than what is computed in it.
@@ -318,7 +311,7 @@ class ClosedForm:
         return self._known.setdefault(rows is None, known).shifted(*changing)
 
 
-def closed_form(*, A: Any, H: Any, X0: Any, depths: Iterable[int]) -> list[ScaledState]:
+def closed_form(*, A: Any, H: Any, X0: Any, depths: Iterable[int]) -> list[rounding.ScaledState]:
     """States at each of the depths for A [n, n], H [d, d], X0 [n, d] (float64).
 
     Raises `InputError` where H or the quotient B has no well-conditioned eigenbasis.
@@ -339,8 +332,10 @@ def closed_form(*, A: Any, H: Any, X0: Any, depths: Iterable[int]) -> list[Scale
     ):
         # m = c + (1/n - pi)^T HFC, on the larger of the two scales.
         part = tokens.offset @ state.hfc
-        mean, scale = add(state.c, state.c_exponent, part, state.hfc_exponent)
-        states.append(ScaledState(depth, state.hfc, mean, float(state.hfc_exponent), float(scale)))
+        mean, scale = rounding.add(state.c, state.c_exponent, part, state.hfc_exponent)
+        states.append(
+            rounding.ScaledState(depth, state.hfc, mean, float(state.hfc_exponent), float(scale))
+        )
     return states
 
 

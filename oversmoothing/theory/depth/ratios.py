@@ -21,14 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oversmoothing.theory.depth.recurrence import PRIMES, Powers, modulo, squared_norms_at
-from oversmoothing.theory.layer.attention import (
-    complement_basis,
-    quotient,
-    rational_quotient,
-    softmax_balls,
-    stationary_balls,
-    stationary_distribution,
-)
+from oversmoothing.theory.layer import attention
 from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers import exact
 from oversmoothing.theory.numbers.exact import (
@@ -135,7 +128,7 @@ def ball_ratios(
     c0, y0 = [[x] for x in exact.weighted_mean(pi, X0)], _from_the_last(X0)
     # Row-major vec: y' = y + B' y H^T is (I + B' (x) H) vec(y), c' = (I + H) c.
     consensus = to_flint(exact.plus_identity(H))
-    block = to_flint(exact.plus_identity(exact.kronecker(rational_quotient(A), H)))
+    block = to_flint(exact.plus_identity(exact.kronecker(attention.rational_quotient(A), H)))
     # A part with only mu = 0 is gone after at most its size; no ball could show that.
     deaths = death(consensus, c0), death(block, y0) if n > 1 else 0
 
@@ -251,7 +244,7 @@ def numerical_ratios(
     A: NDArray[np.float64], H: NDArray[np.float64], X0: NDArray[np.float64], depths: Iterable[int]
 ) -> dict[int, Ratio]:
     """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size."""
-    pi, none = stationary_distribution(A), np.zeros((1, len(A) - 1))
+    pi, none = attention.stationary_distribution(A), np.zeros((1, len(A) - 1))
     return _of_states(iterated(A[None], H.T[None], X0, sorted(set(depths)), pi, none))
 
 
@@ -272,7 +265,7 @@ def iterated(
     A [heads, n, n], W [heads, d, d], X0 [n, d], weights [n], g [heads, n-1].
     """
     n = A.shape[-1]
-    Q, B, total = complement_basis(n), quotient(A), W.sum(axis=0)
+    Q, B, total = attention.complement_basis(n), attention.quotient(A), W.sum(axis=0)
     eta = (1.0 / n - weights) @ Q
     # Scaled first: differences of the largest numbers would overflow.
     X0, exponent = normalise(X0)
@@ -298,9 +291,9 @@ def iterated(
 def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> dict[int, Ratio]:
     """Of a layer with logits, n > 1."""
     X0, H, n, d = start.fractions, case.rational_H, case.n, case.d
-    A = softmax_balls(case.given["logits"].masked, bits)
+    A = attention.softmax_balls(case.given["logits"].masked, bits)
     # A doubly stochastic A has pi = 1/n exactly, so that a mean of 0 stays 0.
-    pi = None if case.may_balance else stationary_balls(A, case.classes)
+    pi = None if case.may_balance else attention.stationary_balls(A, case.classes)
     uniform, eta = Fraction(1, n), [flint.arb(0)] * n
     if pi is None:
         c0 = [to_ball(x) for x in exact.weighted_mean([uniform] * n, X0)]
@@ -313,7 +306,7 @@ def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> 
     # I + B' (x) H as of fractions.
     table: Any = A.tolist()
     value: Any = [[to_ball(x) for x in row] for row in H]
-    rows: Any = exact.kronecker(rational_quotient(table), value)
+    rows: Any = exact.kronecker(attention.rational_quotient(table), value)
     block = flint.arb_mat(rows) + flint.arb_mat(to_flint(exact.identity(len(rows))))
     return _decoupled(X0, c, block, eta, deaths, depths)
 
@@ -364,8 +357,8 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
 
 def _heads_in_floats(case: ManyHeads, start: Entries, depths: list[int]) -> dict[int, Ratio]:
     """m' = [m +] sum_h (m + 1^T A_h Q Y / n) W_h, without Y of a doubly stochastic head."""
-    even = np.array([not np.ptp(stationary_distribution(a)) for a in case.A])
-    g = np.where(even[:, None], 0.0, case.A.mean(axis=1) @ complement_basis(case.n))
+    even = np.array([not np.ptp(attention.stationary_distribution(a)) for a in case.A])
+    g = np.where(even[:, None], 0.0, case.A.mean(axis=1) @ attention.complement_basis(case.n))
     W, uniform = np.swapaxes(case.H, 1, 2), np.full(case.n, 1.0 / case.n)
     return _of_states(iterated(case.A, W, start.floats, depths, uniform, g, float(case.residual)))
 

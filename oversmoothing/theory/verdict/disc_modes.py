@@ -42,15 +42,7 @@ from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.spectra.heads_radius import modulus_interval
 from oversmoothing.theory.spectra.layer_discs import by_parts, minimum_by, quotient_within
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict.by_discs import (
-    CellDiscs,
-    at_one,
-    operator_within,
-    shares_within,
-    value_within,
-    weights_within,
-    without_ones,
-)
+from oversmoothing.theory.verdict import by_discs
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import (
     UNKNOWN,
@@ -95,7 +87,7 @@ class DiscModes:
 
     generic = True
 
-    def __init__(self, cell: CellDiscs) -> None:
+    def __init__(self, cell: by_discs.CellDiscs) -> None:
         self.cell = cell
         self.n = len(cell.A)
         self.shape, self.classes = (self.n, cell.case.d), len(cell.case.classes)
@@ -116,7 +108,7 @@ class DiscModes:
     @cached_property
     def value(self) -> Bounded:
         """W = H^T, or the core of a head."""
-        return Bounded(*value_within(self.cell.case, self.cell.relative))
+        return Bounded(*by_discs.value_within(self.cell.case, self.cell.relative))
 
     @cached_property
     def balanced(self) -> bool:
@@ -213,8 +205,8 @@ class DiscModes:
     def _rows(self) -> NDArray[np.intp]:
         """[n], the groups of the eigenvalues of A, consensus first: 0, and further ones with it."""
         a, repeated = self.cell.attention, self.cell.repeated
-        alone = repeated and without_ones(a, repeated) is not None
-        ones = at_one(a) if alone else np.zeros(len(a)) > 0
+        alone = repeated and by_discs.without_ones(a, repeated) is not None
+        ones = by_discs.at_one(a) if alone else np.zeros(len(a)) > 0
         labels = np.append(0, np.where(ones, 0, a.component + 1))
         return np.unique(labels, return_inverse=True)[1]
 
@@ -337,9 +329,11 @@ _OPERATOR, _LEADING, _BALLS, _BITS, _TRIED = 1024, 256, 64, 128, 8
 
 def _operator(case: ManyHeads, n: int) -> tuple[Array, Array]:
     """(M, error), M [n d, n d] = [I +] sum_h H_h (x) A_h of the first n tokens."""
-    A, off = shares_within(case.given["A"].floats, case.positive, UNIT)
+    A, off = by_discs.shares_within(case.given["A"].floats, case.positive, UNIT)
     few = np.s_[None, :, :n, :n]
-    operator, error = (x[0] for x in operator_within(A[few], off[few], *weights_within(case)))
+    operator, error = (
+        x[0] for x in by_discs.operator_within(A[few], off[few], *by_discs.weights_within(case))
+    )
     M = operator + case.residual * np.eye(len(operator))
     error = error + UNIT * np.diag(np.abs(np.diag(M)))
     return M, np.where(error > 0, inflated(error, 2), 0.0)

@@ -23,15 +23,8 @@ from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, normalise
 from oversmoothing.theory.spectra.discs import Discs, eigenvector
 from oversmoothing.theory.spectra.layer_discs import EPS, core_within, multipliers, pair_moduli
 from oversmoothing.theory.support.sizes import Array, Complex
+from oversmoothing.theory.verdict import disc_modes
 from oversmoothing.theory.verdict.by_discs import CellDiscs, value_within
-from oversmoothing.theory.verdict.disc_modes import (
-    TRIED,
-    DiscMode,
-    DiscModes,
-    left_vectors,
-    mean_of_class,
-    rank_at_least,
-)
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Decided, limits_of, limits_of_state
 
@@ -40,7 +33,7 @@ _TOKENS = 16
 NOTHING = Decided(Outcome.UNDECIDED)
 
 
-class DiscStart(DiscModes):
+class DiscStart(disc_modes.DiscModes):
     """The modes of a cell for one X_0 [n, d]."""
 
     generic = False
@@ -63,7 +56,7 @@ class DiscStart(DiscModes):
         elif generic is not Outcome.SMOOTHING:
             return NOTHING
         rest = moving.high.max(initial=0.0)
-        order = np.argsort(-fixed.low, axis=None, kind="stable")[:TRIED].tolist()
+        order = np.argsort(-fixed.low, axis=None, kind="stable")[: disc_modes.TRIED].tolist()
         pairs = [divmod(k, fixed.low.shape[1]) for k in order]
         present = any(
             self._present(i, j, fixed.consensus) for i, j in pairs if fixed.low[i, j] > rest
@@ -72,7 +65,7 @@ class DiscStart(DiscModes):
             return Decided(generic, limits_of(self, generic))
         return NOTHING
 
-    def contains(self, mode: DiscMode) -> bool:
+    def contains(self, mode: disc_modes.DiscMode) -> bool:
         side, value = mode.attention, mode.value
         one = len(value) == 1 and (len(side) == 1 or side.consensus)
         return one and self._present(side.columns[0], value.columns[0], side.consensus)
@@ -85,7 +78,9 @@ class DiscStart(DiscModes):
         """
         cell, value = self.cell, self.cell.value
         away = self._X - self._X[:1]
-        modes = ((a, w) for a, w in left_vectors(cell.A, cell.error) if _above(a, value, rest))
+        modes = (
+            (a, w) for a, w in disc_modes.left_vectors(cell.A, cell.error) if _above(a, value, rest)
+        )
         for a, vector in islice(modes, _TOKENS):
             w = vector()
             if w is None:
@@ -94,17 +89,17 @@ class DiscStart(DiscModes):
             if low.min() > rest:
                 answer = bool((w @ away).nonzero.any())
             else:
-                places = np.flatnonzero((low > rest) & value.alone)[:TRIED].tolist()
+                places = np.flatnonzero((low > rest) & value.alone)[: disc_modes.TRIED].tolist()
                 answer = any(self._with(w, away, self.value_vector(j, left=True)) for j in places)
                 if not answer and cell.case.factors is None:
                     W, off = value_within(cell.case, cell.relative)
-                    rows = (z for h, z in left_vectors(W.T, off.T) if _above(a, h, rest))
-                    answer = any(self._with(w, away, z()) for z in islice(rows, TRIED))
+                    rows = (z for h, z in disc_modes.left_vectors(W.T, off.T) if _above(a, h, rest))
+                    answer = any(self._with(w, away, z()) for z in islice(rows, disc_modes.TRIED))
             if answer:
                 return True
         return False
 
-    def _classes_differ(self, top: list[DiscMode]) -> bool:
+    def _classes_differ(self, top: list[disc_modes.DiscMode]) -> bool:
         """Whether the h_j that leads alone is in the difference of the means of two closed classes
         of tokens, pi_k^T X_0 z - pi_l^T X_0 z: then it is in one of these means too."""
         values = [mode.value for mode in top if mode.attention.consensus]
@@ -123,7 +118,7 @@ class DiscStart(DiscModes):
     def _with(w: Bounded, X: Bounded, z: Bounded | None) -> bool:
         return z is not None and bool((w @ (X @ z)).nonzero)
 
-    def _tie_of_a_head(self, top: list[DiscMode]) -> Decided:
+    def _tie_of_a_head(self, top: list[disc_modes.DiscMode]) -> Decided:
         """Where the exact zeros of a head lead alone, the part of X_0 on which W is 0 stays: a tie
         where its tokens differ and pi^T of it is not 0."""
         factors = self.cell.case.factors
@@ -142,7 +137,7 @@ class DiscStart(DiscModes):
         if not self._has_mean(part, Bounded.near(column, 0.0)):
             return NOTHING
         most = min(self.n, len(top[0].value))
-        rank = most if rank_at_least(part, most) else None
+        rank = most if disc_modes.rank_at_least(part, most) else None
         # Where the mean is 0 of what stays, HFC/LFC grows: other ways decide that.
         return Decided(Outcome.TIE, limits_of_state(part, rank))
 
@@ -180,7 +175,7 @@ class DiscStart(DiscModes):
     def _means(self) -> list[Bounded]:
         """pi of each closed class, where it is proved."""
         cell = self.cell
-        means = (mean_of_class(cell.A, cell.error, S) for S in cell.case.classes)
+        means = (disc_modes.mean_of_class(cell.A, cell.error, S) for S in cell.case.classes)
         return [w for w in means if w is not None]
 
 

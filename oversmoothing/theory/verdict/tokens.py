@@ -20,14 +20,7 @@ from oversmoothing.theory.numbers.exact import dot
 from oversmoothing.theory.numbers.rounding import at_precision, to_ball
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, squared_modulus
 from oversmoothing.theory.spectra.chains import companion
-from oversmoothing.theory.verdict.leading import (
-    all_conjugates_lead,
-    coefficients,
-    leading_sum,
-    rational_sums,
-    terms,
-    working_bits,
-)
+from oversmoothing.theory.verdict import leading
 from oversmoothing.theory.verdict.resolvent import Growth, OutOfReachError, Part, in_lowest_terms
 
 _TINY = 5e-324
@@ -56,20 +49,20 @@ class Token:
     @cached_property
     def bits(self) -> int:
         """Bits that leave over 100 of a direction."""
-        return working_bits(self.part)
+        return leading.working_bits(self.part)
 
     @cached_property
     def directions(self) -> Callable[[int], dict[Eigenvalue, list[flint.acb]]]:
         """bits -> the coefficient g_x [d] of each leading root x."""
         part, roots = self.part, self.growth.roots
-        return cache(lambda bits: {x: coefficients(part, x, bits) for x in roots})
+        return cache(lambda bits: {x: leading.coefficients(part, x, bits) for x in roots})
 
     @cached_property
     def leading_sum(self) -> Callable[[int, int], list[flint.arb]]:
         """(L, bits) -> y_i(L) [d], real balls: the leading roots come with their conjugates."""
 
         def at(depth: int, bits: int) -> list[flint.arb]:
-            vector = leading_sum(self.directions(bits), depth - self.growth.power, bits)
+            vector = leading.leading_sum(self.directions(bits), depth - self.growth.power, bits)
             with at_precision(SHOWN_BITS):
                 return [+c.real for c in vector]
 
@@ -78,9 +71,9 @@ class Token:
     def rational_sum(self, depth: int) -> list[Fraction] | None:
         """y_i(L) [d] up to a positive factor, L >= the power; None where it is no vector of
         fractions."""
-        if not all_conjugates_lead(self.growth):
+        if not leading.all_conjugates_lead(self.growth):
             return None
-        first, sums = depth - self.growth.power, rational_sums(self.part)
+        first, sums = depth - self.growth.power, leading.rational_sums(self.part)
         vector = [flint.fmpq(next(islice(entries, first, None))) for entries in sums]
         return [Fraction(int(x.p), int(x.q)) for x in vector]
 
@@ -111,7 +104,7 @@ def every(part: Part, period: int, first: int) -> Token | None:
     factors = [(factor, factor.multiplicity) for factor in factors_of(polynomial)]
     numerators = []
     for numerator in part.numerators:
-        values = list(islice(terms(numerator, q), first, first + period * degree, period))
+        values = list(islice(leading.terms(numerator, q), first, first + period * degree, period))
         # Coefficient k: the sum over j of polynomial[k + 1 + j] values[j].
         whole = polynomial * flint.fmpz_poly(values[::-1])
         numerators.append(flint.fmpz_poly(whole.coeffs()[degree:]))
