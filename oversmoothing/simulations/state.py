@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Float, Float64, Int64
-from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from oversmoothing.theory.numbers.exact import plain, refuse_odd_tensor
@@ -279,6 +278,9 @@ def one_thread() -> Iterator[None]:
     Sums are split by thread, so that another number of cores would give other last digits; and two
     thread pools side by side slow each other down many times.
     """
+    # Only the extra that experiments need brings it.
+    from threadpoolctl import threadpool_limits
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -80,9 +80,9 @@ def test_the_figure_of_the_disc_is_that_of_the_trained_digits() -> None:
     (disc,) = given({"value": 0.15})
     with_it, without, difference, *_ = figures(disc)
     own = [float(report.change.mean()) for report in (found.second, found.first)]
-    # Training is not the same to the last bit on every machine.
-    assert own == pytest.approx([with_it, without], abs=0.15)
-    assert found.interval[0] == pytest.approx(difference, abs=0.2)
+    # Training is not the same to the last bit on every machine: +0.46 on one, +0.63 on another.
+    assert own == pytest.approx([with_it, without], abs=0.25)
+    assert found.interval[0] == pytest.approx(difference, abs=0.35)
 
 
 @pytest.mark.skipif(DATA is None, reason="needs OVERSMOOTHING_DATA")

@@ -129,7 +129,7 @@ def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path)
         "After the last layer 100 % of the tokens have another within cosine 0.95"
         in report.summary()
     )
-    assert "6 of 6 heads smooth: ln HFC/LFC is lower with the head" in report.summary()
+    assert "6 of 6 heads smooth in their own layer: right after its attention" in report.summary()
     assert "Most of all: layer 1 head 0 (-" in report.summary()
     whole, parts = report.replies[1].details[0][0].split("By part:")
     assert whole.startswith(f"On {FEWEST} inputs ln HFC/LFC changes by ")

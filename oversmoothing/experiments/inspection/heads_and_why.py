@@ -223,8 +223,8 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     if inputs < FEWEST:
         return (
             f"Which heads smooth is not told: {inputs} input{'s' * (inputs > 1)} looked at closely,"
-            f" at least {FEWEST} are needed (more inputs, of a text file each line is one, or a "
-            "larger budget)."
+            f" at least {FEWEST} are needed (more inputs, of a text file each line is one, or "
+            "--budget all)."
         )
     smoothing, worst = heads[heads["log_change_high"] < 0], worst_heads(heads)
     most, least = (0.0, 0.0) if worst.empty else worst["log_change"].iloc[[0, -1]]
@@ -241,12 +241,14 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     parting = "" if against.empty else f" Most against it: {most_against}."
     undecided = len(heads) - len(smoothing) - len(against)
     return (
-        f"{len(smoothing)} of {len(heads)} heads smooth: ln HFC/LFC is lower with the head than "
-        "without it, and the 95 % interval of the difference lies below 0. Most of all: "
+        f"{len(smoothing)} of {len(heads)} heads smooth in their own layer: right after its "
+        "attention ln HFC/LFC is lower with the head than without it, and the 95 % interval of the "
+        "difference lies below 0. Most of all: "
         f"{_heads_named(worst)}{also}; layers count from 1, heads from 0. {len(against)} sharpen, "
         f"with intervals above 0.{parting} {undecided} are undecided on these {inputs} inputs: "
         "more may name other heads, and by chance alone one interval in 20 misses 0. Each head is "
-        "left out alone, so these effects do not add up to that of attention."
+        "left out alone, so these effects do not add up to that of attention; what is left of one "
+        "at the model's end was not measured, later layers may turn it round."
     )
 
 

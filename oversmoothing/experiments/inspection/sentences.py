@@ -130,7 +130,8 @@ def by_what(outcome: Answer, sublayers: tuple[float, float], heads: Sequence[str
     told = "" if cause.sure or not large else "; these inputs do not show which part is the largest"
     parts = (
         f"On {over} ln HFC/LFC changes by {signed(cause.change)}"
-        f"{every * (cause.inputs < outcome.inputs)}. By part: {listed}{told}."
+        f"{every * (cause.inputs < outcome.inputs)}. By part: {listed}{told}. "
+        "Switched on in another order they split otherwise."
     )
     details = tuple((words, "measured") for words in (parts, *heads) if words)
     return Reply(question, _sentence(short), details)

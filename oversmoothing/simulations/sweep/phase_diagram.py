@@ -242,8 +242,9 @@ def caption(table: pd.DataFrame) -> str:
     text += (
         " Below: median change of the natural log of HFC/LFC (Frobenius) per layer, measured over "
         "the last half of the layers; white where it levels off, as most of what is NON_SMOOTHING "
-        "does. In the table 'predicted' is log(rho_Q/rho_C), the rate at which differences gain on "
-        "consensus: HFC/LFC follows it down, and up only until it levels off."
+        "does; a pale colour there is an oscillation and no trend. In the table 'predicted' is "
+        "log(rho_Q/rho_C), the rate at which differences gain on consensus: HFC/LFC follows it "
+        "down, and up only until it levels off."
     )
     runs, agree, slow = (int(table[name].sum()) for name in ("runs", "agree", "slow"))
     if runs:

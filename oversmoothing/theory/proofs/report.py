@@ -66,6 +66,8 @@ def details(entry: Entry, width: int = 100, ran: Collection[str] = ()) -> str:
     """
     claim = entry.claim
     lines = [f"{claim.name}: {entry.standing.words}{_MEANT.get(entry.standing.status, '')}"]
+    if entry.standing.status is Status.UNDECIDED and not entry.as_recorded:
+        lines[0] = f"{claim.name}: undecided by what ran here (on record: {claim.on_record})"
     for k, (clause, status) in enumerate(
         zip(claim.clauses, entry.standing.clauses, strict=True), 1
     ):
@@ -106,6 +108,9 @@ def of_finding(finding: Finding, width: int = 100) -> list[str]:
     outcome, kind = finding.outcome, finding.evidence.kind
     stands = {Kind.COUNTEREXAMPLE: "verified", Kind.SEARCHED: "not violated"}.get(kind, "holds")
     word = {True: stands, False: "FAILS", None: "open"}[outcome.holds]
+    steps = outcome.data.get("steps", ())
+    if kind is Kind.WRITTEN and outcome.holds and not any(step["check"] for step in steps):
+        word = "in words, no machine checks it"
     said = f"{'absent' if outcome.absent else word}{_for(finding.evidence.covers)}"
     head = f"[{kind}] {finding.evidence.title.removeprefix(f'{kind}: ')}: {said}"
     lines = _wrapped(f"{head} ({finding.seconds:.2f} s)", width)
@@ -114,7 +119,7 @@ def of_finding(finding: Finding, width: int = 100) -> list[str]:
             lines += _wrapped(str(outcome.data[key]), width, 6)
     if not (outcome.holds and "axioms" in outcome.data):
         lines += _wrapped(outcome.detail, width, 6)
-    for number, step in enumerate(outcome.data.get("steps", ()), 1):
+    for number, step in enumerate(steps, 1):
         # What its check covers, and the clauses that it is for.
         covers = f"{_checked(step['check'])}{_for(step['covers'])}"
         lines += _wrapped(f"{number}. {step['words']} [{covers}]", width, 6)
