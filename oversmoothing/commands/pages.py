@@ -1,6 +1,7 @@
 """Commands that write pages and pictures: figures, the explorer, the main job, remedies."""
 
 import contextlib
+import re
 import sys
 from typing import Annotated
 
@@ -62,7 +63,9 @@ def figures(
         paths = figure(name).make(context, out / "figures", kinds, width)
         written[name] = [str(path) for path in paths]
         text = next(path for path in paths if path.suffix == ".txt")
-        _, *said = text.read_text("utf-8").splitlines()
+        # Behind a caption of one line or more.
+        said = re.split(r"\n(?=\d+ comparisons? with the paper: )", text.read_text("utf-8"))
+        said = said[1].splitlines() if len(said) > 1 else []
         counts[name], compared[name] = "".join(said[:1]), said[1:]
         if not as_json:
             print("\n".join([*said, *written[name]]))

@@ -15,6 +15,7 @@ import torch
 import transformers
 from torch import Tensor
 
+import oversmoothing
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.inspection.heads_and_why import (
@@ -295,6 +296,9 @@ def test_a_spectrum_that_contradicts_the_measurement_is_said_not_to_explain_it()
     assert "its spectrum agrees (margin +0.20)" in with_it and "entropy" not in with_it
     assert "Margins above 0 have 1 of the 1 heads that smooth, and 0 of the 1 that" in with_it
     assert "Margins above 0" not in against
+    assert why_heads(table_of_heads(), cls=True, causal=True) == against
+    decoder = table_of_heads(share=[np.nan, 1.0, 0.0], margin=[np.nan, 0.2, 0.0])
+    assert "no head's margin is below 0" in why_heads(decoder, causal=True)
     tied = why_heads(table_of_heads(margin=[np.nan, 0.0, np.nan]))
     assert "does not explain it (margin 0, a tie)" in tied and "is on token 0" in tied
 
@@ -308,3 +312,13 @@ def test_the_heads_that_are_named_have_the_spectra_that_a_whole_run_gives_them()
     assert "No spectra of whole layers were taken" in some.summary() and "Why? " in some.summary()
     spectral = ["share", "radius", "rho_consensus", "margin"]
     pd.testing.assert_frame_equal(some.heads.loc[named, spectral], every.heads.loc[named, spectral])
+
+
+def test_T2_a_causal_head_of_low_rank_has_no_margin_below_0() -> None:
+    """|1 + h a| <= max(1, |1 + h|) for a in [0, 1], and h = 0 is among the eigenvalues of H."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        A = np.tril(rng.random((5, 5)) + 1e-3)
+        A /= A.sum(axis=1, keepdims=True)
+        answer = oversmoothing.verdict(A=A, W=(rng.normal(size=(4, 2)), rng.normal(size=(2, 4))))
+        assert answer.margin > -1e-9

@@ -76,7 +76,9 @@ def test_a_figure_writes_the_same_four_files_and_its_csv_says_it_all(
     assert said.startswith(f"{own.title}. ") and not re.search(r"\bnan\b", said)
     assert own.compared(csv) == own.compared(table)
     rows = own.compared(csv)
-    assert said.splitlines()[1:] == ([counted(rows), *map(str, rows)] if rows else [])
+    lines = [counted(rows), *map(str, rows)] if rows else []
+    assert said.endswith("\n".join(["", *lines, ""]) if rows else "\n")
+    assert len(re.findall(r"^\d+ comparisons? with the paper: ", said, re.M)) == bool(rows)
     again = pictures.shrunk(pictures.drawn(name, csv))
     assert pictures.distance(again, pictures.shrunk(pictures.drawn(name, table))) < 1
 

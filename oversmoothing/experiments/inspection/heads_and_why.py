@@ -243,8 +243,8 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     return (
         f"{len(smoothing)} of {len(heads)} heads smooth in their own layer: right after its "
         "attention ln HFC/LFC is lower with the head than without it, and the 95 % interval of the "
-        "difference lies below 0. Most of all: "
-        f"{_heads_named(worst)}{also}; layers count from 1, heads from 0. {len(against)} sharpen, "
+        f"difference lies below 0. Most of all: {_heads_named(worst)}{also}; layers count from 1, "
+        f"heads from 0 (all: heads.csv). {len(against)} sharpen, "
         f"with intervals above 0.{parting} {undecided} are undecided on these {inputs} inputs: "
         "more may name other heads, and by chance alone one interval in 20 misses 0. Each head is "
         "left out alone, so these effects do not add up to that of attention; what is left of one "
@@ -260,13 +260,15 @@ def _heads_named(heads: pd.DataFrame) -> str:
     )
 
 
-def why_heads(heads: pd.DataFrame, cls: bool = False) -> str:
+def why_heads(heads: pd.DataFrame, cls: bool = False, causal: bool = False) -> str:
     """Whether the spectra, where they were taken, agree with what the named heads do, how often
     they do with heads that do the opposite, and what else is known of the first that they do not
-    explain."""
+    explain. causal: all a lie in [0, 1], so that beside an h of 0 no margin is below 0."""
     worst = heads if heads.empty else worst_heads(heads).dropna(subset="share")
     if worst.empty:
         return ""
+    if causal and (worst["margin"] > -1e-9).all():
+        return "Why? Not by their spectra: under causal attention no head's margin is below 0."
     said, known = [], ""
     for row in worst.to_dict("records"):
         # The median margin says the same: in half of the inputs or more.

@@ -214,7 +214,7 @@ class Report(result.Result):
     def replies(self) -> tuple[Reply, ...]:
         """Does it smooth? By what? What to try? Each in a sentence, with what carries it."""
         sublayers = [float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn)]
-        heads = [of_heads(self.heads, self.closer), why_heads(self.heads, self.cls)]
+        heads = [of_heads(self.heads, self.closer), why_heads(self.heads, self.cls, self.causal)]
         return (
             does_it(self.answer, self.inputs),
             by_what(self.answer, (sublayers[0], sublayers[1]), heads),
