@@ -270,7 +270,7 @@ def test_T5d_a_depth_is_confirmed_of_matrices_and_a_start_that_are_all_given(mon
     for claim in (Claim("SMOOTHING", eps=Fraction(1, 2)), Claim("SMOOTHING", depth=3)):
         assert check_x0(Given(None, None, H, None, X), claim) == Check(True, "")
     for known in (A, H):
-        monkeypatch.setattr(start, "has_polynomial", lambda M, _, known=known: M is known)
+        monkeypatch.setattr(start.spectra, "has_polynomial", lambda M, _, known=known: M is known)
         found = check_x0(Given(A, None, H, None, X), DEPTH)
         assert not found.accepted and found.beyond
 
