@@ -205,7 +205,7 @@ def test_the_sentence_on_the_trained_deit() -> None:
     assert "the mixing by itself smooths as they say" in summary
     assert "what they do not see undoes it (+" in summary
     assert [each.known for each in report.advice] == ["measured"]
-    assert "measured on the trained DeiT-Ti" in report.words()
+    assert "in an earlier run of the trained DeiT-Ti on 50 other photographs" in report.words()
 
 
 @pytest.mark.parametrize(
