@@ -263,12 +263,13 @@ def _heads_named(heads: pd.DataFrame) -> str:
 def why_heads(heads: pd.DataFrame, cls: bool = False, causal: bool = False) -> str:
     """Whether the spectra, where they were taken, agree with what the named heads do, how often
     they do with heads that do the opposite, and what else is known of the first that they do not
-    explain. causal: all a lie in [0, 1], so that beside an h of 0 no margin is below 0."""
+    explain. causal: all a lie in [0, 1], and no margin is below 0 where h = 0 is among the h."""
     worst = heads if heads.empty else worst_heads(heads).dropna(subset="share")
     if worst.empty:
         return ""
-    if causal and (worst["margin"] > -1e-9).all():
-        return "Why? Not by their spectra: under causal attention no head's margin is below 0."
+    if causal and not (heads["margin"] < -1e-9).any():
+        known = "under causal attention no head of low rank has one"
+        return f"Why? Not by their spectra: no margin that was taken is below 0, and {known}."
     said, known = [], ""
     for row in worst.to_dict("records"):
         # The median margin says the same: in half of the inputs or more.
