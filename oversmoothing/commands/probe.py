@@ -177,8 +177,12 @@ def flips(model: Any, inputs: Any, seed: int) -> "Result":
 def _head(word: str) -> tuple[int, int]:
     named = re.fullmatch(r"([0-9]{1,6})\.([0-9]{1,6})", word)
     if named is None:
-        raise BadParameter(f"{word[:40]} names no head: write 3.1, layer 3, head 1")
-    return int(named[1]) - 1, int(named[2]) - 1
+        raise BadParameter(f"{word[:40]} names no head: write 3.0, the first head of layer 3")
+    return int(named[1]) - 1, int(named[2])
+
+
+def _heads(word: str) -> tuple[int, int] | None:
+    return None if word == "all" else _head(word)
 
 
 @_kind("images text count every tokens part seed", count=50, device="cpu")
@@ -191,11 +195,13 @@ def intervene(
         "move eigenvalues outside the disc this part of the way into it (default .5)", "T",
         most=1)] = None,
     head: Annotated[list[Any] | None, Option(metavar="L.H", parser=_head,
-        help="shift head H of layer L alone as well (several; from 1)")] = None,
+        help="shift head H of layer L alone as well (several; L from 1, H from 0)")] = None,
+    without: Annotated[list[Any] | None, Option(metavar="L.H", parser=_heads,
+        help="leave out head H of layer L (several; all: each head in turn)")] = None,
     train: Annotated[bool, Option("--train",
         help="train one shift a layer on half of the inputs, and score the other half")] = False,
 ) -> "Result":  # fmt: skip
-    """Move the eigenvalues of H in a trained model and see what becomes of its tokens.
+    """Move the eigenvalues of H in a trained model, or leave heads out, and see what its tokens do.
 
     Nothing is retrained (but for --train). Every change is compared with random changes of the same
     norm, and its effect on HFC/LFC is predicted from the unchanged model before it is measured.
@@ -205,15 +211,19 @@ def intervene(
     if train:
         from oversmoothing.experiments.study.trained_shift import trained_shift
 
-        opt.unread("beside --train", "--shift", "--into-disc", "--head")
+        opt.unread("beside --train", "--shift", "--into-disc", "--head", "--without")
         answers = getattr(model.prepare, "answers", lambda inputs: None)(inputs)
         return trained_shift(model, inputs, answers, seed=seed)
     from oversmoothing.experiments.study.lever import DOSES, intervene as measure
 
-    alone = shift is None and into_disc is None
+    alone = shift is None and into_disc is None and not without
     doses = shift if shift is not None else DOSES if alone or head else ()
     parts = into_disc if into_disc is not None else (0.5,) if alone else ()
-    return measure(model, inputs, seed=seed, doses=doses, parts=parts, heads=head or [])
+    every = [(layer, k) for layer, each in enumerate(model.layers) for k in range(each.number)]
+    left_out = every if None in (without or ()) else without or []
+    return measure(
+        model, inputs, seed=seed, doses=doses, parts=parts, heads=head or [], left_out=left_out
+    )
 
 
 @_kind("images text count seed", count=None, device="cpu", apart=False)

@@ -24,6 +24,7 @@ from oversmoothing.experiments.study.lever import (
     into_disc,
     run,
     shift,
+    without,
 )
 from oversmoothing.experiments.study.trained_shift import MOST, trained_shift
 from oversmoothing.theory.support.errors import InputError
@@ -73,6 +74,37 @@ def test_a_shift_is_the_network_whose_weights_are_changed(placement: str) -> Non
     again, (wanted,) = run(open_model(own), x)
     torch.testing.assert_close(scores, wanted, rtol=0, atol=1e-10)
     np.testing.assert_allclose(ratios, again, atol=1e-10)
+
+
+@pytest.mark.parametrize("placement", ["pre", "post"])
+def test_a_head_left_out_is_the_network_without_its_output_weights(placement: str) -> None:
+    """With the gain and shift of a norm that are not 1 and 0."""
+    own = net(SMALL.but(placement=placement))
+    with torch.no_grad():
+        for block in own.blocks():
+            block.norm_attention.bias.copy_(torch.linspace(-0.5, 0.5, 16))
+    model, x = open_model(own), pixels()
+    (foreseen_,), (effect,) = (effects(model, x, [without(model, (1, 1))])[name]
+                               for name in ("predicted", "effect"))  # fmt: skip
+    (plain, _), (ratios, _) = run(model, x), run(model, x, without(model, (1, 1)))
+    np.testing.assert_array_equal(ratios[0], plain[0])
+    np.testing.assert_allclose(ratios[1] - plain[1], effect)
+    result = intervene(model, x, doses=(), parts=(), left_out=[(1, 1), (0, 0), (1, 0)])
+    assert list(result.table["change"]) == [
+        "without head 2.1",
+        "without head 1.0",
+        "without head 2.0",
+    ]
+    same = (np.sign(result.table["predicted"]) == np.sign(result.table["measured"])).sum()
+    said = " ".join(result.words().split())
+    assert f"In {same} of 3 the change over the head's own attention sublayer" in said
+    beside = np.corrcoef(result.table["predicted"], result.table["measured"])[0, 1]
+    assert f"(correlation {beside:.2f})" in said
+    with torch.no_grad():
+        own.blocks()[1].attention.W_O.view(2, 8, 16)[1].zero_()
+    again, _ = run(open_model(own), x)
+    np.testing.assert_allclose(ratios, again, atol=1e-12)
+    assert (np.abs(effect) > 1e-6).all() and (np.abs(foreseen_) > 1e-6).all()
 
 
 @pytest.mark.parametrize(("reads", "inputs"), [(GREYS, pixels()), (LETTERS, letters())])
@@ -160,7 +192,7 @@ def test_the_result_says_the_slope_beside_its_control_and_the_two_sides() -> Non
     model = open_model(net())
     result = intervene(model, pixels(), heads=[(1, 0)])
     table = result.table
-    assert list(table["change"]) == ["shift"] * 4 + ["into disc"] + ["shift of head 2.1"] * 4
+    assert list(table["change"]) == ["shift"] * 4 + ["into disc"] + ["shift of head 2.0"] * 4
     own = table[table["change"] == "shift"]
     beyond = (own["dose"] * (own["measured"] - own["random"])).sum() / (own["dose"] ** 2).sum()
     assert f"by {beyond:+.2f} delta" in result.words() and "Smoothing by 0.1" in result.words()
@@ -226,7 +258,7 @@ def test_a_decoder_is_trained_to_say_the_next_token_and_others_need_answers() ->
 
 def test_what_cannot_be_moved_is_refused_in_a_sentence() -> None:
     model = open_model(net())
-    with pytest.raises(InputError, match=r"no head 3\.1"):
+    with pytest.raises(InputError, match=r"no head 3\.0"):
         intervene(model, pixels(), heads=[(2, 0)])
     joined = replace(model.layers[0], attention=model.layers[0].block)
     with pytest.raises(InputError, match="no module of its own"):
