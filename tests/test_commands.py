@@ -395,8 +395,8 @@ ANYWHERE: dict[str, Asked] = {
     "--text": "! --text words.txt", "--list": "--list", "--draws": "--draws 2",
 }  # fmt: skip
 MOVED: tuple[str, dict[str, Asked]] = (f"{PICTURED} --count 2 --shift 0.1", {
-    "--shift": "--shift 0.2", "--into-disc": "--into-disc 0.5", "--head": "--head 1.1", "--without": "--without all",
-    "--every": "--every 2", "--train": f"! {PICTURED} --train",
+    "--shift": "--shift 0.2", "--into-disc": "--into-disc 0.5", "--head": "--head 1.1",
+    "--without": "--without all", "--every": "--every 2", "--train": f"! {PICTURED} --train",
 })  # fmt: skip
 OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "inspect": (f"{PICTURED} --count 6", {

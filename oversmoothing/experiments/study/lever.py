@@ -306,7 +306,8 @@ def intervene(
     """What moving H does to a trained model: HFC/LFC foreseen and measured, and what it says.
 
     Shifts by each dose in all layers, parts of the way into the disc, shifts of single heads, and
-    heads left out one at a time, each beside its controls. Writes intervene.json and its table into intervene/MODEL.
+    heads left out one at a time, each beside its controls. Writes intervene.json and its
+    table into intervene/MODEL.
     """
     for layer, head in (*heads, *left_out):
         if not (0 <= layer < model.depth and 0 <= head < model.layers[layer].number):
@@ -398,7 +399,7 @@ def _of_heads(foreseen: Array, effect: Array) -> Sentence:
         beside = f" (correlation {np.corrcoef(own, end)[0, 1]:.2f})"
     lower = int((end < 0).sum())
     says = (
-        f"Heads left out, one at a time: {len(own)}. At the model's end the loss of the head lowers "
+        f"Heads left out, one at a time: {len(own)}. At the model's end the loss of a head lowers "
         f"log10 HFC/LFC in {lower} (the head keeps tokens apart there) and raises it in "
         f"{int((end > 0).sum())}; in {clear} the 95 % interval leaves out 0. In {same} of "
         f"{len(own)} the change over the head's own attention sublayer has the same "
