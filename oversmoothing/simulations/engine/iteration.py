@@ -201,10 +201,11 @@ class OneHead:
         A, T, Z, rows = self.matrix(exponents), torch.empty_like(Z), Z.clone(), Z.shape[-1]
         total = torch.zeros_like(Z) if self.summed else None
         for _ in range(number):
-            for state in (Z, total) if self.carry is not None else ():
-                if state is not None:
-                    state.mul_(self.carry)
+            if self.carry is not None:
+                Z.mul_(self.carry)
             if total is not None:
+                if self.carry is not None:
+                    total.mul_(self.carry)
                 total.add_(Z)
             if self.shared is not None:
                 torch.mm(Z.view(-1, rows), self.shared, out=T.view(-1, rows))
