@@ -353,7 +353,7 @@ def _asks_for_a_verdict(law: Any) -> bool:
             continue
         if "verdict" in code.co_names:
             return True
-        named = [known.get(name) for name in code.co_names]
+        named: list[Any] = [known.get(name) for name in code.co_names]
         own = (f.__code__ for f in named if getattr(f, "__globals__", None) is known)
         inside = (part for part in code.co_consts if inspect.iscode(part))
         codes += dict.fromkeys(c for c in (*own, *inside) if c not in codes)
