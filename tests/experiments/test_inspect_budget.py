@@ -157,6 +157,9 @@ def test_what_is_foreseen_is_what_is_done(deit: Model, pixels: Tensor) -> None:
     assert (said.tokens, said.inputs) == (report.tokens, report.images) == (197, INPUTS)
     assert (said.plan.closely, said.plan.spectra) == (report.closer, report.spectra)
     assert said.seconds[0] <= said.seconds[1] and "as loaded as this machine is now" in str(said)
+    assert "more than the budget" not in str(said)
+    over = str(foresee(deit, pixels, 0, 32))
+    assert "the budget of 0 passes (--budget)" in over and "heads on at least 2, and" in over
     with pytest.raises(InputError, match="how many inputs there are is not known"):
         foresee(deit, iter(pixels), 4, 32)
 

@@ -82,6 +82,7 @@ NAMED = {
     "the norms' gains": "gains",
     "the gains of attention's norm": "gains",
     "the FFN": "ffn",
+    "the FFN (with any gains of its norm)": "ffn",
 }
 
 
@@ -109,6 +110,8 @@ def test_every_verb_has_the_sign_of_its_number(report: Report) -> None:
     assert {NAMED[each.rpartition(" ")[0]]: each.split()[-1] for each in listed} == {
         name: signed(value) for name, value in sums.items()
     }
+    # In front of an FFN a norm's gains count as its own, behind the sum (Post-LN) they do not.
+    assert ("the FFN (with any gains of its norm)" in summary) == (report.placement != "post")
     sign = 1 if float(report.change.mean()) >= 0 else -1
     best = max(sums, key=lambda name: sign * sums[name])
     assert cause.name == (best if sign * sums[best] > 0 else None)

@@ -362,6 +362,26 @@ def test_the_sign_of_gains_does_what_t8d_says(small: Tables) -> None:
     assert verdicts(norm_signs.compared(planted)[:2]) == [REPRODUCED, DIFFERS]
 
 
+def test_what_the_spectra_predict_of_flips_is_said_beside_what_is_seen(small: Tables) -> None:
+    """The two shares of reversals, with the way that each goes; of 12 layers, where the sign of the
+    predicted effect fails."""
+    table = small["norm_signs"].copy()
+    flips, pre = table["kind"] == "flip", table["placement"] == "pre"
+    table.loc[flips, "reversal predicted"], table.loc[flips, "reversed"] = 0.25, 0.75
+    table.loc[flips, ["effect_layer", "spectral gap (T8e)"]] = -1.0
+    table.loc[flips & (table["layer"] > 9), "spectral gap (T8e)"] = 1.0
+    # H positive definite: smoothing with gains +1, sharpening with -1; the others stay smoothing.
+    ups = pre & (table["sign_of_h"] == 1)
+    table.loc[pre, "change"] = -1.0
+    table.loc[ups & (table["gain"] == -1), "change"] = 1.0
+    ours, caption = str(norm_signs.compared(table)[2]), norm_signs.words(table)
+    assert "75 % of (image, layer) of DeiT-Ti, where they lower ln HFC/LFC in 12 of 12" in ours
+    assert "the spectra alone predict 25 % (T8e)" in ours
+    assert "to sharpening in 100 % of the draws (H positive definite), the other way in 0 %" in ours
+    assert "the other sign in 3 of 12 layers" in caption
+    assert "reversed in 25 % of (image, layer); it is in 75 %" in caption
+
+
 def test_a_figure_begins_with_how_many_comparisons_came_out_how(
     small: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

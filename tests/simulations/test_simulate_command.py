@@ -88,6 +88,8 @@ def test_the_slope_of_a_smoothing_run_is_the_rate() -> None:
         device="cpu",
     )
     assert run.details["verdict"]["verdict"] == "SMOOTHING"
+    told = "Drawn with seed 0: A softmax (8 x 8), largest |a| beside a = 1: "
+    assert told in run.words() and "(2 x 2), largest |1 + h| = 1.5 at h = 0.5" in run.words()
     table = run.table
     last = table.iloc[-2:]
     slope = last["log_hfc_lfc"].diff().iloc[1] / last["depth"].diff().iloc[1]

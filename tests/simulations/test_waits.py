@@ -133,6 +133,7 @@ IDS = torch.arange(24).view(3, 8) % 7 + 3
 MASK = (torch.arange(8) < torch.tensor([[8], [5], [6]])).long()
 COPY = ("to the host", "state.py", "fetched")
 SHOWN = ("to the host", "states.py", "shown_pixels")
+SIZES: dict[str, Any] = {"hidden_size": 24, "num_attention_heads": 3, "intermediate_size": 32}
 
 
 def stirred(module: torch.nn.Module) -> torch.nn.Module:
@@ -146,19 +147,15 @@ def stirred(module: torch.nn.Module) -> torch.nn.Module:
 
 def vit(layers: int) -> torch.nn.Module:
     torch.manual_seed(0)
-    config = transformers.ViTConfig(
-        hidden_size=24, num_hidden_layers=layers, num_attention_heads=3, intermediate_size=32,
-        image_size=16, patch_size=4,
-    )  # fmt: skip
+    config = transformers.ViTConfig(num_hidden_layers=layers, image_size=16, patch_size=4, **SIZES)
     return stirred(transformers.ViTModel(config, add_pooling_layer=False))
 
 
 def bert(layers: int) -> torch.nn.Module:
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        hidden_size=24, num_hidden_layers=layers, num_attention_heads=3, intermediate_size=32,
-        vocab_size=16, max_position_embeddings=16,
-    )  # fmt: skip
+        num_hidden_layers=layers, vocab_size=16, max_position_embeddings=16, **SIZES
+    )
     return stirred(transformers.BertModel(config, add_pooling_layer=False))
 
 

@@ -445,6 +445,13 @@ def test_a_tie_is_said_to_be_one_and_what_is_none_is_preferred(prove):
     assert f"a tie violates it too: {halves}{tie}" in both
     alone = found(0, 3)
     assert f"counterexample: {halves}{tie}" in alone and "violates it too" not in alone
+    # A law may ask by functions of its file, which may name one another.
+    asked = RARE.format("== 'SMOOTHING'").replace("def law(A, H):", "def asked(A, H):")
+    above = f"{asked}def helper(A, H):\n    return law and asked(A, H)\n"
+    above += "def law(A, H):\n    return all(helper(A, H) for _ in range(1))\n"
+    text = claim("", SEVERAL, SPECTRUM.format(0, 3), above=above)
+    text = text.replace("\ndef law(A, H, X0):\n    \n", "").replace("inside", "fractions")
+    assert f"counterexample: {halves}{tie}" in prove(text)[1]
     # What asks for no verdict is told none.
     assert "(here" not in prove(claim("return len(A) < 2"))[1]
 

@@ -268,8 +268,9 @@ def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen
     without = left_out(model, plan, tokens, number)
     if isinstance(allowed, float) and passes > 1.05 * allowed:
         without += (
-            "that is more than the budget: two inputs are always looked at closely, and what takes "
-            "a tenth of a second is never cut",
+            f"that is more than the budget of {allowed:g} passes (--budget): HFC/LFC is "
+            f"measured on every input, causes and heads on at least {min(CLOSELY, number)}, and on "
+            "more while all of it takes less than a tenth of a second",
         )
     size = max(4, model.dtype.itemsize)
     # Logits, attention and a copy on its way; the pairs of tokens in float64; the streams.

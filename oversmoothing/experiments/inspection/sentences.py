@@ -123,7 +123,9 @@ def by_what(outcome: Answer, sublayers: tuple[float, float], heads: Sequence[str
         first = cause.sums[large[0]] > 0
         sides = ([k for k in large if (cause.sums[k] > 0) == up] for up in (first, not first))
         short = ", but ".join(_together(cause, names) for names in sides if names)
-    named = POST if cause.placement == "post" else PARTS
+    # In whose number the gains in front of an FFN stand (`answer.CAUSES`).
+    own = PARTS | {"ffn": ("the FFN (with any gains of its norm)", "s")}
+    named = POST if cause.placement == "post" else own
     listed = ", ".join(f"{named[name][0]} {signed(x)}" for name, x in cause.sums.items())
     over = "one input" if cause.inputs == 1 else f"{cause.inputs} inputs"
     every = f" ({signed(outcome.change)} on all {outcome.inputs})"

@@ -125,7 +125,8 @@ def simulate(
     off = (table["log_hfc_lfc"] - table["predicted_log_hfc_lfc"]).abs()
     off = off[np.isfinite(off)]
     largest = float(off.max()) if len(off) else None
-    words = [_verdict_said(answer, proved("T4e")), *[Sentence(said.strip(), _ONE)] * bool(said)]
+    words = [_verdict_said(answer, proved("T4e")), Sentence(_drawn(c, A, H), _ONE)]
+    words += [Sentence(said.strip(), _ONE)] * bool(said)
     if note is not None:
         why = note.removesuffix(": iterate instead")
         words.append(Sentence(f"No closed form stands beside these numbers: {why}.", _ONE))
@@ -138,6 +139,19 @@ def simulate(
         "closed_form_note": note,
     }
     return run_result("simulate", c, device, table, words, details, log_rate)
+
+
+def _drawn(c: Configuration, A: NDArray[np.float64], H: NDArray[np.float64]) -> str:
+    """The layer that was drawn: kinds, sizes, seed, and of each spectrum what is largest."""
+    a, h = np.linalg.eigvals(A), np.linalg.eigvals(H)
+    others = np.delete(a, np.abs(a - 1).argmin())
+    second = f", largest |a| beside a = 1: {np.abs(others).max():.3g}" if len(others) else ""
+    top = complex(h[np.abs(1 + h).argmax()])
+    value = f"{top.real:.3g}{f'{top.imag:+.3g}i' * bool(top.imag)}"
+    return (
+        f"Drawn with seed {c.seed}: A {c.attention} ({c.n} x {c.n}){second}; H {c.value} "
+        f"({c.d} x {c.d}), largest |1 + h| = {abs(1 + top):.3g} at h = {value}"
+    )
 
 
 def _verdict_said(answer: Any, statement: Any) -> Sentence:

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
-from oversmoothing.simulations.engine.errors import Errors, States, start_of
+from oversmoothing.simulations.engine.errors import Errors, States, carry_of, start_of
 from oversmoothing.simulations.engine.problem import Asked, Place, Problem
 from oversmoothing.simulations.state import fetched, for_eigenvalues
 from oversmoothing.theory.depth.causal import GOOD_BITS, CausalStates, Parts, seconds
@@ -293,16 +293,17 @@ def squaring(asked: Asked) -> tuple[Tensor, Tensor]:
             f"{SQUARING_SIZE}: use 'auto', 'plain', 'core' or 'closed_form'"
         )
     Z, start_exponents = start_of(problem, torch.device("cpu"), torch.float64)
+    carry = carry_of(problem, Z)
     states = np.empty((len(depths), problem.number, n, d))
     exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
     for index, place in enumerate(np.ndindex(*problem.batch)):
         W = problem.dense_weights[problem.element(problem.dense_weights, 2, place)]
         B = problem.quotient[problem.element(problem.quotient, 2, place)][: n - 1, : n - 1]
         kept = 1.0 if problem.residual else 0.0
-        systems = (
-            Powers(normalise(np.kron(B, W.T) + kept * np.eye((n - 1) * d)), None, _times),
-            Powers(normalise(W.T + kept * np.eye(d)), None, _times),
-        )
+        by = np.ones((n, d)) if carry is None else carry[index].numpy()
+        y_step = (np.kron(B, W.T) + kept * np.eye((n - 1) * d)) * by[:-1].ravel()
+        c_step = (W.T + kept * np.eye(d)) * by[-1]
+        systems = [Powers(normalise(M), None, _times) for M in (y_step, c_step)]
         x = [Z[index, :-1].numpy().ravel(), Z[index, -1].numpy()]
         total = [int(e) for e in start_exponents[index]]
         done = 0

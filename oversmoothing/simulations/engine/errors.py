@@ -3,8 +3,10 @@
 How far rounding may have carried an iteration is its distance to twins started beside it. A twin
 runs the same code on matrices and a start that differ by a few units in the last place. What the
 layers make of such differences (a mode that X_0 lacks comes in, a defective A splits) they also
-make of their own rounding, and the distance of the two results shows it, whatever the cause. It
-costs a run for each twin, and is taken only where somebody asks for the error.
+make of their own rounding, and the distance of the two results shows it, whatever the cause. Each
+layer nudges its state anew: where a state creeps, the roundings of its sum go to one side and add
+up, however little the weights do. It costs a run for each twin, and is taken only where somebody
+asks for the error. It is an estimate, no bound: one by norms grows like (1 + ||B'|| ||W||)^L.
 """
 
 import math
@@ -207,6 +209,16 @@ class Nudge:
 
     def __call__(self, M: Array) -> Array:
         return M * (1.0 + self.draw(M.shape))
+
+    def carry(self, like: Tensor) -> Tensor:
+        """What multiplies a state in each layer: 1 + eps or 1 + 2 eps, all to one side."""
+        units = torch.as_tensor(self._rng.integers(1, 3, like.shape)).to(like)
+        return 1.0 + torch.finfo(like.dtype).eps * units
+
+
+def carry_of(problem: Problem, like: Tensor) -> Tensor | None:
+    """`Nudge.carry` of a twin."""
+    return problem.nudge.carry(like) if isinstance(problem, Twin) else None
 
 
 @dataclass(frozen=True)

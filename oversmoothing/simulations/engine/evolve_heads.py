@@ -113,10 +113,11 @@ class Heads:
         self._tokens = self.tokens
         if isinstance(layer, FollowingLayer):
             self._tokens = None
-            return *self._follow(layer, Z, exponents), 1
+            return *self._follow(layer, self.stack.carried(Z), exponents), 1
         factor = powers_of_two((exponents[:, 0] - exponents[:, 1]).clamp_max(0), dtype)
         coupled, used, number = layer.coupled, 0.0, 0
         while isinstance(layer, LinearLayer) and (coupled or not layer.coupled):
+            Z = self.stack.carried(Z)
             used += range_bits(layer.norm, Z.shape[-1] * Z.shape[-2], dtype, self.stack.residual)
             if number and used > GROWTH_BITS[dtype]:
                 break
@@ -124,8 +125,9 @@ class Heads:
             Z = Z + moved if self.stack.residual else moved
             exponents = exponents + layer.map.shift
             if self._tokens is not None and layer.attention is not None:
+                X, over = self._tokens
                 self._tokens = next_tokens(
-                    *self._tokens, layer.attention, layer.map, self.stack.residual
+                    self.stack.carried(X), over, layer.attention, layer.map, self.stack.residual
                 )
             number += 1
             if number == most:

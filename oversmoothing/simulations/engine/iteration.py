@@ -28,7 +28,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from oversmoothing.simulations.engine.errors import States, start_of
+from oversmoothing.simulations.engine.errors import States, carry_of, start_of
 from oversmoothing.simulations.engine.problem import Asked, norm_bound
 from oversmoothing.simulations.running import Bar
 from oversmoothing.simulations.state import (
@@ -166,7 +166,8 @@ class OneHead:
     """Z <- Z + A Z W, or A Z W, with the same A and W in every layer.
 
     bits: of range that a layer takes. reach: the rows that each depends on, where each has a power
-    of two of its own. summed: with the residual, the sum of all Z before is kept in `total`.
+    of two of its own. summed: with the residual, the sum of all Z before is kept in `total`. carry:
+    what multiplies the state, and that sum, in each layer of a twin.
     """
 
     def __init__(
@@ -177,10 +178,11 @@ class OneHead:
         residual: bool = True,
         reach: Bool[Tensor, "N n n"] | None = None,
         summed: bool = False,
+        carry: Float[Tensor, "N n d"] | None = None,
     ) -> None:
         self.A, self.W, self.residual, self._reach = A, W, residual, reach
         self.shared = W[0] if len(W) and (W.stride(0) == 0 or len(W) == 1) else None
-        self.bits, self.summed = bits, summed and residual
+        self.bits, self.summed, self.carry = bits, summed and residual, carry
         self.total: Scaled | None = None
 
     def reach(self, layer: int) -> Tensor | None:
@@ -199,7 +201,11 @@ class OneHead:
         A, T, Z, rows = self.matrix(exponents), torch.empty_like(Z), Z.clone(), Z.shape[-1]
         total = torch.zeros_like(Z) if self.summed else None
         for _ in range(number):
+            if self.carry is not None:
+                Z.mul_(self.carry)
             if total is not None:
+                if self.carry is not None:
+                    total.mul_(self.carry)
                 total.add_(Z)
             if self.shared is not None:
                 torch.mm(Z.view(-1, rows), self.shared, out=T.view(-1, rows))
@@ -267,7 +273,8 @@ def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
         Z = (X.to(dtype) if P is None else X.to(dtype) @ P).contiguous()
         bits = range_bits(norm, problem.n * problem.d, dtype, residual)
         matrix = problem.flat(A, 2, device, dtype)
-        layers = OneHead(matrix, weights, bits, residual, reach, in_core)
+        carry = carry_of(problem, Z)
+        layers = OneHead(matrix, weights, bits, residual, reach, in_core, carry)
         iteration = Iteration(Z, exponents, layers, (problem.n - 1, 1) if reach is None else None)
 
         def state_at(depth: int, bar: Bar) -> Scaled:

@@ -254,6 +254,7 @@ class Stack:
     seed: int | None = None
     tokens: bool = field(default=False, init=False)
     _made: Made = field(default_factory=Made, init=False)
+    _carry: Tensor | None = field(default=None, init=False)
 
     def at(self, layer: int) -> LinearLayer | FollowingLayer:
         """The layer; what does not change is made once."""
@@ -326,6 +327,14 @@ class Stack:
         norms = np.maximum(norm_bounds(extended).reshape(-1, A.shape[-3]).max(axis=0), 1.0)
         kept = None if own is None else self._tensor(own)
         return self._tensor(extended), bool(g.any()), norms, kept
+
+    def carried(self, state: Float[Tensor, "N n d"]) -> Float[Tensor, "N n d"]:
+        """The state that a layer starts from: of a twin, off by a rounding in each."""
+        if self.seed is None:
+            return state
+        if self._carry is None:
+            self._carry = Nudge(self.seed, self.dtype).carry(state)
+        return state * self._carry
 
     def _tensor(self, x: Array) -> Tensor:
         return torch.as_tensor(np.array(x)).to(self.where, self.dtype)

@@ -83,7 +83,8 @@ class Trajectory:
 
         It counts the relative errors of HFC and of the mean, what the two lose to cancellation
         included; inf where no digit is known. For an iteration it is the distance to runs that
-        start a few units of rounding away; asking for it the first time makes these runs.
+        start a few units of rounding away and go off by one or two more in each layer; asking for
+        it the first time makes these runs. It is no proven bound.
         """
         hfc, mean, _ = self._errors
         return tuple(float(e) for e in (hfc + mean).amax(-1))

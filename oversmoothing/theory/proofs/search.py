@@ -324,8 +324,7 @@ class Searched:
                     ". This is one token, which differs from none; to ask of two or more, draw A "
                     "from draw.attention(2): draw.cases(A=draw.attention(2))"
                 )
-            code = getattr(inspect.unwrap(self.law), "__code__", None)
-            if code and "verdict" in code.co_names:
+            if _asks_for_a_verdict(self.law):
                 said = _verdict_at(again)
                 shown += f" (here {'a ' * said.startswith('TIE')}{said})"
             return Outcome(False, words, shown, data)
@@ -342,6 +341,23 @@ class Searched:
             named = zip(("A", "H", "X_0"), drawn, strict=False)
             return ", ".join(f"{name} = {show(part)}" for name, part in named)
         return show(drawn[0] if len(drawn) == 1 else drawn)
+
+
+def _asks_for_a_verdict(law: Any) -> bool:
+    """Whether `verdict` is named in a law, or in a function of its file that it names."""
+    law = inspect.unwrap(law)
+    known: dict[str, Any] = getattr(law, "__globals__", {})
+    codes = [getattr(law, "__code__", None)]
+    for code in codes:
+        if code is None:
+            continue
+        if "verdict" in code.co_names:
+            return True
+        named: list[Any] = [known.get(name) for name in code.co_names]
+        own = (f.__code__ for f in named if getattr(f, "__globals__", None) is known)
+        inside = (part for part in code.co_consts if inspect.iscode(part))
+        codes += dict.fromkeys(c for c in (*own, *inside) if c not in codes)
+    return False
 
 
 def _verdict_at(drawn: tuple[Any, ...]) -> str:
