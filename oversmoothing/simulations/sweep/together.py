@@ -10,7 +10,7 @@ near-defective bases and depths that need refined eigenvalues go point by point.
 """
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -29,20 +29,18 @@ from oversmoothing.simulations.sweep.points import (
     OF_A_STATE,
     SQUARED,
     Point,
-    States,
     columns,
     entropy_of,
     generator,
     measured,
     outcome,
-    squares,
     verdict_columns,
 )
 from oversmoothing.theory.depth.closed_form import from_quotient
 from oversmoothing.theory.depth.eigenbasis import DEEP, log_multiplier
 from oversmoothing.theory.layer.attention import closed_classes, stationary_distributions
 from oversmoothing.theory.layer.layer import check_attention, row_sum_tolerance
-from oversmoothing.theory.numbers.rounding import UNIT, Bounded, to_quotient
+from oversmoothing.theory.numbers.rounding import UNIT, Bounded, ScaledState, to_quotient
 from oversmoothing.theory.spectra.discs import Discs, enclose_all
 from oversmoothing.theory.spectra.layer_discs import pair_moduli, quotient_within
 from oversmoothing.theory.spectra.leading_discs import SMALL, quotient_radii
@@ -188,7 +186,7 @@ def _of_heads(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
                 rows[i] = verdict_columns("estimated", outcome, rho_c, rho_q, error)
     if not X0.size:
         return rows
-    states = [States(*each) for each in powers.states(X0, [asked.depth // 2, asked.depth])]
+    states = powers.states(X0, [asked.depth // 2, asked.depth])
     state_rows = _measured(states, range(len(A)), asked, "iteration")
     return {i: rows[i] | row for i, row in state_rows.items() if i in rows}
 
@@ -280,7 +278,7 @@ class _Bases:
         bases = [discs.basis for discs in each if discs.basis is not None]
         self.P, self.Y = (np.stack(x) for x in zip(*bases, strict=True))
         self.values: Complex = np.stack([discs.centres for discs in each])
-        condition = np.sqrt(squares(self.P) * squares(self.Y))
+        condition = np.prod([np.linalg.norm(x, axis=(1, 2)) for x in (self.P, self.Y)], axis=0)
         apart = np.max([discs.component for discs in each], axis=1) + 1 == self.values.shape[-1]
         # Whether each is used as it is.
         self.plain = condition < np.where(apart, _APART, _PLAIN)
@@ -334,7 +332,7 @@ class _Modes:
 
 def _at_depths(
     A: Array, X0: Array, attention: _Bases, value: _Bases, depths: Sequence[int]
-) -> list[States]:
+) -> list[ScaledState]:
     """The closed form (T1a): HFC by pairs of eigenvalues, c = pi^T X by those with a = 1."""
     n = A.shape[-1]
     offset = (1 / n - stationary_distributions(A / A.sum(axis=-1, keepdims=True)))[:, None]
@@ -372,7 +370,7 @@ def _at_depths(
             x * np.exp2(np.clip(scale - top, -2000, 0))[:, None, None]
             for x, scale in ((c, c_scale), (part, hfc_scale))
         )
-        states.append(States(hfc, c + part, hfc_scale, top))
+        states.append(ScaledState(depth, hfc, (c + part)[:, 0], hfc_scale, top))
     return states
 
 
@@ -392,9 +390,12 @@ def _states(A: Array, X0: Array, spectra: dict[int, tuple[Discs, Discs]], asked:
     return _measured(states, places, asked, "closed form")
 
 
-def _measured(states: list[States], places: Sequence[int], asked: _Asked, method: str) -> _Rows:
+def _measured(
+    states: Iterable[ScaledState], places: Sequence[int], asked: _Asked, method: str
+) -> _Rows:
     """The columns of the measures of states at half the depth and there, where all are finite."""
-    values, good = measured(states[0], states[1], *asked)
+    early, late = states
+    values, good = measured(early, late, asked.measures)
     for name, column in values.items():
         if not name.startswith("cos"):
             good &= np.isfinite(column)
