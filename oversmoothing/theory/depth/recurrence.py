@@ -332,29 +332,22 @@ def hfc_lfc(X: flint.arb_mat, bits: int = BITS) -> flint.arb:
 def _norms(X: flint.arb_mat, bits: int) -> tuple[flint.arb, flint.arb]:
     n = X.nrows()
     with at_precision(bits):
-        hfc, lfc = flint.arb(0), flint.arb(0)
-        for column in X.transpose().tolist():
-            mean = sum(column, flint.arb(0)) / n
-            hfc += sum(((x - mean) * (x - mean) for x in column), flint.arb(0))
-            lfc += n * mean * mean
+        mean = flint.arb_mat(n, n, [flint.arb(1) / n] * n**2) * X
+        hfc, lfc = (sum((x * x for x in M.entries()), flint.arb(0)) for M in (X - mean, mean))
         return _root(hfc), _root(lfc)
 
 
 def cosine(X: flint.arb_mat, first: int, second: int, bits: int = BITS) -> flint.arb:
     """cos of the angle between two tokens."""
     with at_precision(bits):
-        x, y = (X.tolist()[i] for i in (first, second))
-        return _dot(x, y) / (_dot(x, x) * _dot(y, y)).sqrt()
+        gram = X * X.transpose()
+        return gram[first, second] / (gram[first, first] * gram[second, second]).sqrt()
 
 
 def angle_gap(X: flint.arb_mat, first: int, second: int, bits: int = BITS) -> flint.arb:
-    """1 - |cos| of two tokens as sin^2 / (1 + |cos|), sin^2 from the 2 x 2 minors."""
+    """1 - |cos| of two tokens: its cancellation costs digits, of which there are enough."""
     with at_precision(bits):
-        x, y = (X.tolist()[i] for i in (first, second))
-        minors = (x[i] * y[j] - x[j] * y[i] for i, j in combinations(range(len(x)), 2))
-        wedge = sum((m * m for m in minors), flint.arb(0))
-        size = _dot(x, x) * _dot(y, y)
-        return wedge / size / (1 + abs(_dot(x, y)) / size.sqrt())
+        return 1 - abs(cosine(X, first, second, bits))
 
 
 def worst_angle_gap(X: flint.arb_mat, bits: int = BITS) -> flint.arb:
@@ -423,7 +416,3 @@ def random_case(seed: int, n: int, d: int, shift: Fraction) -> tuple[Matrix, Mat
 def _root(x: flint.arb) -> flint.arb:
     """Square root of what is known to be >= 0, though its ball may reach below."""
     return x.sqrt() if x.lower() >= 0 else flint.arb(0).union(x.upper().sqrt())
-
-
-def _dot(x: list[flint.arb], y: list[flint.arb]) -> flint.arb:
-    return sum((a * b for a, b in zip(x, y, strict=True)), flint.arb(0))
