@@ -17,11 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.attention import (
-    complement_basis,
-    quotient,
-    stationary_distributions,
-)
+from oversmoothing.theory.depth.ratios import couplings
+from oversmoothing.theory.layer.attention import complement_basis, quotient
 from oversmoothing.theory.numbers.rounding import ScaledState
 from oversmoothing.theory.spectra.discs import Discs, enclose_all
 from oversmoothing.theory.spectra.heads_radius import modulus_interval
@@ -37,20 +34,6 @@ _COLUMNS, _LOOKED, _WIDTH = 8, range(8, 16, 2), 5e-10
 _NONE, _NOTHING = -(2**40), -1074.0
 
 
-def couplings(A: Array, Q: Array) -> tuple[Array, Array]:
-    """pi [p, n] of c = pi^T X, and pi^T (A_h - I) Q [p, heads, n-1], by which HFC feeds c.
-
-    A [p, heads, n, n]. Of one head pi is stationary, and nothing is fed; of several it is 1/n.
-    """
-    p, heads, n = A.shape[:3]
-    pi = stationary_distributions(A.reshape(-1, n, n)).reshape(p, heads, n)
-    if heads == 1:
-        return pi[:, 0], np.zeros((p, 1, n - 1))
-    # A doubly stochastic head feeds nothing, whatever rounding says.
-    still = (pi == 1.0 / n).all(axis=-1)
-    return np.full((p, n), 1.0 / n), np.where(still[..., None], 0.0, A.mean(axis=-2) @ Q)
-
-
 class Powers:
     """The powers of the layers of a stack, A [p, heads, n, n] and H [p, heads, d, d]."""
 
@@ -58,7 +41,7 @@ class Powers:
         (p, _, n), d = A.shape[:3], H.shape[-1]
         self._Q, self._no_scale = complement_basis(n), np.zeros(p, dtype=np.intp)
         M = np.einsum("phij,phkl->pikjl", quotient(A), H).reshape(p, (n - 1) * d, -1)
-        self._pi, weights = couplings(A, self._Q)
+        self._pi, weights = couplings(A)
         K = np.einsum("phj,phkl->pkjl", weights, H).reshape(p, d, -1)
         self._N = np.eye(d) + H.sum(axis=1)
         parts = np.eye(M.shape[-1]) + M, self._N.copy(), K

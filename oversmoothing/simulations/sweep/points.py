@@ -36,10 +36,9 @@ from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import Generator, choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.simulations.sweep.config import PARAMETERS, SCHEMA_VERSION, Config, Value
-from oversmoothing.simulations.sweep.heads_together import Powers, couplings, scaled_sum
+from oversmoothing.simulations.sweep.heads_together import Powers, scaled_sum
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.ratios import iterated
-from oversmoothing.theory.layer.attention import complement_basis
 from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.rounding import ScaledState
 from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads, stacked
@@ -293,8 +292,7 @@ def iterate(
     if 0 < (n - 1) * d <= min(SQUARED, max(depths, default=0) - 1):
         states = list(Powers(A[None], H[None]).states(X0[None], depths))
     else:
-        pi, weights = (x[0] for x in couplings(A[None], complement_basis(n)))
-        states = list(iterated(A, np.swapaxes(H, -1, -2), X0, depths, pi, weights))
+        states = list(iterated(A, np.swapaxes(H, -1, -2), X0, depths))
     if not all(np.isfinite(state.hfc + state.mean).all() for state in states):
         raise InputError("a layer multiplies the state beyond the range of floats: scale H down")
     return states

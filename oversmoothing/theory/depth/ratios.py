@@ -18,9 +18,8 @@ from typing import Any
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
-from oversmoothing.theory.depth.recurrence import PRIMES, Powers, modulo, squared_norms_at
+from oversmoothing.theory.depth.recurrence import PRIMES, Powers, modulo, square, squared_norms_at
 from oversmoothing.theory.layer import attention
 from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers import exact
@@ -39,7 +38,7 @@ from oversmoothing.theory.numbers.rounding import (
     ratio_text,
     to_ball,
 )
-from oversmoothing.theory.spectra.heads import ManyHeads
+from oversmoothing.theory.spectra.heads import ManyHeads, stacked
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -202,16 +201,10 @@ def ratio_from_balls(
     c: list[flint.arb], y: list[flint.arb], eta: list[flint.arb], n: int, d: int
 ) -> Ratio | None:
     """The ratio of X_L from c_L [d], y_L [n d] and eta = 1/n - pi; None where it is not known."""
-    hfc_squared, lfc_squared = flint.arb(0), flint.arb(0)
-    for j in range(d):
-        column = [y[i * d + j] for i in range(n)]
-        average = sum(column, flint.arb(0)) / n
-        centred = [x - average for x in column]
-        hfc_squared += sum((x * x for x in centred), flint.arb(0))
-        mean = c[j]
-        for e, x in zip(eta, centred, strict=True):
-            mean += e * x
-        lfc_squared += n * mean * mean
+    Y = flint.arb_mat(n, d, y)
+    centred = Y - flint.arb_mat(n, n, [flint.arb(1) / n] * n**2) * Y
+    mean = flint.arb_mat([c]) + flint.arb_mat([eta]) * centred
+    hfc_squared, lfc_squared = square(centred), n * square(mean)
     if lfc_squared == 0 and hfc_squared > 0:
         return Ratio(math.inf, math.inf)
     if hfc_squared == 0 and lfc_squared > 0:
@@ -241,11 +234,14 @@ def death(block: flint.fmpq_mat, start: Matrix) -> int | None:
 
 
 def numerical_ratios(
-    A: NDArray[np.float64], H: NDArray[np.float64], X0: NDArray[np.float64], depths: Iterable[int]
+    A: Array, H: Array, X0: Array, depths: Iterable[int], own: float = 1.0
 ) -> dict[int, Ratio]:
-    """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size."""
-    pi, none = attention.stationary_distribution(A), np.zeros((1, len(A) - 1))
-    return _of_states(iterated(A[None], H.T[None], X0, sorted(set(depths)), pi, none))
+    """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size.
+
+    A [n, n], H [d, d], or [heads, n, n] and [heads, d, d]; own as of `iterated`.
+    """
+    W = np.swapaxes(stacked(H), 1, 2)
+    return _of_states(iterated(stacked(A), W, X0, sorted(set(depths)), own))
 
 
 def _of_states(states: Iterable[ScaledState]) -> dict[int, Ratio]:
@@ -256,21 +252,35 @@ def _of_states(states: Iterable[ScaledState]) -> dict[int, Ratio]:
     }
 
 
-def iterated(
-    A: Array, W: Array, X0: Array, depths: Sequence[int], weights: Array, g: Array, own: float = 1.0
-) -> Iterator[ScaledState]:
-    """X' = own X + sum_h A_h X W_h at increasing depths, in Y = Q^T X and c = weights^T X (T1c-d).
+def couplings(A: Array) -> tuple[Array, Array]:
+    """pi [..., n] of c = pi^T X, and pi^T (A_h - I) Q [..., heads, n-1], by which HFC feeds c.
 
-    c' = own c + sum_h (c + g_h Y) W_h; the mean is c + (1/n - weights)^T Q Y.
-    A [heads, n, n], W [heads, d, d], X0 [n, d], weights [n], g [heads, n-1].
+    A [..., heads, n, n]. Of one head pi is stationary, and nothing is fed; of several it is 1/n.
+    """
+    heads, n = A.shape[-3:-1]
+    pi = attention.stationary_distributions(A.reshape(-1, n, n)).reshape(A.shape[:-1])
+    # A doubly stochastic head feeds nothing, whatever rounding says.
+    still = (pi == 1.0 / n).all(axis=-1, keepdims=True) | (heads == 1)
+    g = np.where(still, 0.0, A.mean(axis=-2) @ attention.complement_basis(n))
+    return pi[..., 0, :] if heads == 1 else np.full_like(pi[..., 0, :], 1.0 / n), g
+
+
+def iterated(
+    A: Array, W: Array, X0: Array, depths: Sequence[int], own: float = 1.0
+) -> Iterator[ScaledState]:
+    """X' = own X + sum_h A_h X W_h at increasing depths, in Y = Q^T X and c = pi^T X (T1c-d).
+
+    c' = own c + sum_h (c + g_h Y) W_h, pi and g from `couplings`; the mean is c + (1/n - pi)^T Q Y.
+    A [heads, n, n], W [heads, d, d], X0 [n, d].
     """
     n = A.shape[-1]
     Q, B, total = attention.complement_basis(n), attention.quotient(A), W.sum(axis=0)
-    eta = (1.0 / n - weights) @ Q
+    pi, g = couplings(A)
+    eta = (1.0 / n - pi) @ Q
     # Scaled first: differences of the largest numbers would overflow.
     X0, exponent = normalise(X0)
     # Q^T 1 = 0: a state at consensus has y = 0 exactly.
-    y, c = Q.T @ (X0 - X0[0]), weights @ X0
+    y, c = Q.T @ (X0 - X0[0]), pi @ X0
     y_exponent = c_exponent = exponent
     layer = 0
     for depth in depths:
@@ -349,18 +359,10 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
                 ratios |= ball_ratios(A, H, X0, case.rational_pi, rest)
     rest = sorted(set(depths) - ratios.keys())
     if isinstance(case, ManyHeads):
-        ratios |= _heads_in_floats(case, start, rest)
+        ratios |= numerical_ratios(case.A, case.H, start.floats, rest, float(case.residual))
     else:
         ratios |= floating_ratios(case, start, rest)
     return dict(sorted(ratios.items()))
-
-
-def _heads_in_floats(case: ManyHeads, start: Entries, depths: list[int]) -> dict[int, Ratio]:
-    """m' = [m +] sum_h (m + 1^T A_h Q Y / n) W_h, without Y of a doubly stochastic head."""
-    even = np.array([not np.ptp(attention.stationary_distribution(a)) for a in case.A])
-    g = np.where(even[:, None], 0.0, case.A.mean(axis=1) @ attention.complement_basis(case.n))
-    W, uniform = np.swapaxes(case.H, 1, 2), np.full(case.n, 1.0 / case.n)
-    return _of_states(iterated(case.A, W, start.floats, depths, uniform, g, float(case.residual)))
 
 
 def floating_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:

@@ -123,16 +123,15 @@ def squared_norms_at(
     hfc, lfc = Recurrence(away, away * a, w, away * x), Recurrence(mean, a, w, x)
     squares = {}
     for depth in depths:
-        states = hfc.at(depth, _NORM_BITS), lfc.at(depth, _NORM_BITS)
-        squares[depth] = _square_of(states[0], 1), _square_of(states[1], n)
+        y, m = hfc.at(depth, _NORM_BITS), lfc.at(depth, _NORM_BITS)
+        with at_precision(2 * _NORM_BITS):
+            squares[depth] = None if y is None else square(y), None if m is None else n * square(m)
     return squares
 
 
-def _square_of(part: flint.arb_mat | None, factor: int) -> flint.arb | None:
-    if part is None:
-        return None
-    with at_precision(2 * _NORM_BITS):
-        return factor * sum((x * x for x in part.entries()), flint.arb(0))
+def square(part: flint.arb_mat) -> flint.arb:
+    """||part||_F^2, at the precision of the context."""
+    return sum((x * x for x in part.entries()), flint.arb(0))
 
 
 def accuracy(q: flint.arb_mat, bits: int) -> float:
@@ -333,8 +332,7 @@ def _norms(X: flint.arb_mat, bits: int) -> tuple[flint.arb, flint.arb]:
     n = X.nrows()
     with at_precision(bits):
         mean = flint.arb_mat(n, n, [flint.arb(1) / n] * n**2) * X
-        hfc, lfc = (sum((x * x for x in M.entries()), flint.arb(0)) for M in (X - mean, mean))
-        return _root(hfc), _root(lfc)
+        return _root(square(X - mean)), _root(square(mean))
 
 
 def cosine(X: flint.arb_mat, first: int, second: int, bits: int = BITS) -> flint.arb:
