@@ -22,21 +22,12 @@ import numpy as np
 from oversmoothing.theory.depth.recurrence import PRIMES, Powers, modulo, square, squared_norms_at
 from oversmoothing.theory.layer import attention
 from oversmoothing.theory.layer.layer import Entries, Layer
-from oversmoothing.theory.numbers import exact
+from oversmoothing.theory.numbers import exact, rounding
 from oversmoothing.theory.numbers.exact import (
     Heads,
     Matrix,
     squared_norms as squared_norms,
     to_flint,
-)
-from oversmoothing.theory.numbers.rounding import (
-    ScaledState,
-    add,
-    at_precision,
-    doublings,
-    normalise,
-    ratio_text,
-    to_ball,
 )
 from oversmoothing.theory.spectra.heads import ManyHeads, stacked
 from oversmoothing.theory.support.errors import InputError
@@ -69,7 +60,7 @@ class Ratio:
             return "no value: the state is 0"
         if self.value is None:
             return "no value: HFC and LFC cancel further than is computed"
-        said = f"HFC/LFC = {ratio_text(self.value, self.log, 3)}"
+        said = f"HFC/LFC = {rounding.ratio_text(self.value, self.log, 3)}"
         if self.squared is None:
             return said
         text = exact.fraction_text(self.squared)
@@ -96,8 +87,8 @@ def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
     squared = hfc / lfc
     if squared == 0:
         return Ratio(0.0, -math.inf, squared)
-    with at_precision(96):
-        return replace(_ratio_of_ball(to_ball(squared)), squared=squared)
+    with rounding.at_precision(96):
+        return replace(_ratio_of_ball(rounding.to_ball(squared)), squared=squared)
 
 
 def _ratio_of_ball(squared: flint.arb) -> Ratio:
@@ -132,7 +123,7 @@ def ball_ratios(
     deaths = death(consensus, c0), death(block, y0) if n > 1 else 0
 
     def attempt(wanted: list[int], bits: int) -> dict[int, Ratio]:
-        eta = [to_ball(Fraction(1, n) - p) for p in pi]
+        eta = [rounding.to_ball(Fraction(1, n) - p) for p in pi]
         c = Powers(flint.arb_mat(consensus), flint.arb_mat(to_flint(c0)))
         return _decoupled(X0, c, flint.arb_mat(block), eta, deaths, wanted)
 
@@ -146,9 +137,9 @@ def _with_enough_bits(
 ) -> dict[int, Ratio]:
     """What is found with up to MAX_BITS bits; an attempt knows some of the depths asked for."""
     ratios: dict[int, Ratio] = {}
-    for bits in doublings(192, MAX_BITS):
+    for bits in rounding.doublings(192, MAX_BITS):
         if wanted := sorted(depths - ratios.keys()):
-            with at_precision(bits):
+            with rounding.at_precision(bits):
                 ratios |= attempt(wanted, bits)
     return ratios
 
@@ -163,7 +154,7 @@ def _by_recurrences(
         elif hfc == 0 or lfc == 0:
             ratios[depth] = ratio_of_squares(Fraction(hfc != 0), Fraction(lfc != 0))
         else:
-            with at_precision(320):
+            with rounding.at_precision(320):
                 ratios[depth] = _ratio_of_ball(hfc / lfc)
     return ratios
 
@@ -244,7 +235,7 @@ def numerical_ratios(
     return _of_states(iterated(stacked(A), W, X0, sorted(set(depths)), own))
 
 
-def _of_states(states: Iterable[ScaledState]) -> dict[int, Ratio]:
+def _of_states(states: Iterable[rounding.ScaledState]) -> dict[int, Ratio]:
     logs = {state.depth: state.log_hfc_lfc for state in states}
     return {
         depth: Ratio(None, None) if math.isnan(log) else ratio_of_log(log)
@@ -267,7 +258,7 @@ def couplings(A: Array) -> tuple[Array, Array]:
 
 def iterated(
     A: Array, W: Array, X0: Array, depths: Sequence[int], own: float = 1.0
-) -> Iterator[ScaledState]:
+) -> Iterator[rounding.ScaledState]:
     """X' = own X + sum_h A_h X W_h at increasing depths, in Y = Q^T X and c = pi^T X (T1c-d).
 
     c' = own c + sum_h (c + g_h Y) W_h, pi and g from `couplings`; the mean is c + (1/n - pi)^T Q Y.
@@ -278,24 +269,26 @@ def iterated(
     pi, g = couplings(A)
     eta = (1.0 / n - pi) @ Q
     # Scaled first: differences of the largest numbers would overflow.
-    X0, exponent = normalise(X0)
+    X0, exponent = rounding.normalise(X0)
     # Q^T 1 = 0: a state at consensus has y = 0 exactly.
     y, c = Q.T @ (X0 - X0[0]), pi @ X0
     y_exponent = c_exponent = exponent
     layer = 0
     for depth in depths:
         while layer < depth:
-            y, y_exponent = normalise(y, y_exponent)
-            c, c_exponent = normalise(c, c_exponent)
+            y, y_exponent = rounding.normalise(y, y_exponent)
+            c, c_exponent = rounding.normalise(c, c_exponent)
             c = own * c + c @ total
             if g.any():
-                c, c_exponent = add(c, c_exponent, np.einsum("hi,ij,hjk->k", g, y, W), y_exponent)
+                c, c_exponent = rounding.add(
+                    c, c_exponent, np.einsum("hi,ij,hjk->k", g, y, W), y_exponent
+                )
             y = own * y + ((B @ y) @ W).sum(axis=0)
             layer += 1
-        y, y_exponent = normalise(y, y_exponent)
-        c, c_exponent = normalise(c, c_exponent)
-        mean, scale = add(c, c_exponent, eta @ y, y_exponent)
-        yield ScaledState(depth, Q @ y, mean, float(y_exponent), float(scale))
+        y, y_exponent = rounding.normalise(y, y_exponent)
+        c, c_exponent = rounding.normalise(c, c_exponent)
+        mean, scale = rounding.add(c, c_exponent, eta @ y, y_exponent)
+        yield rounding.ScaledState(depth, Q @ y, mean, float(y_exponent), float(scale))
 
 
 def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> dict[int, Ratio]:
@@ -306,16 +299,16 @@ def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> 
     pi = None if case.may_balance else attention.stationary_balls(A, case.classes)
     uniform, eta = Fraction(1, n), [flint.arb(0)] * n
     if pi is None:
-        c0 = [to_ball(x) for x in exact.weighted_mean([uniform] * n, X0)]
+        c0 = [rounding.to_ball(x) for x in exact.weighted_mean([uniform] * n, X0)]
     else:
-        eta = [to_ball(uniform) - x for x in pi]
+        eta = [rounding.to_ball(uniform) - x for x in pi]
         c0 = (flint.arb_mat([pi]) * flint.arb_mat(to_flint(X0))).entries()
     consensus = to_flint(exact.plus_identity(H))
     c = Powers(flint.arb_mat(consensus), flint.arb_mat(d, 1, c0))
     deaths = death(consensus, exact.identity(d)), None
     # I + B' (x) H as of fractions.
     table: Any = A.tolist()
-    value: Any = [[to_ball(x) for x in row] for row in H]
+    value: Any = [[rounding.to_ball(x) for x in row] for row in H]
     rows: Any = exact.kronecker(attention.rational_quotient(table), value)
     block = flint.arb_mat(rows) + flint.arb_mat(to_flint(exact.identity(len(rows))))
     return _decoupled(X0, c, block, eta, deaths, depths)
