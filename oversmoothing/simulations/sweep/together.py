@@ -10,12 +10,12 @@ near-defective bases and depths that need refined eigenvalues go point by point.
 """
 
 import ctypes
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,15 +107,10 @@ def _shape(point: Point) -> tuple[int, int, int, int]:
     return (0, 0, 0, 0) if alone or n == 1 else (n, d, heads, depth)
 
 
-class _Asked(NamedTuple):
-    """What is asked of points of one shape."""
-
-    depth: int
-    measures: tuple[str, ...]
-
-
 # Columns by the place of a point.
 _Rows = dict[int, dict[str, Any]]
+# The verdicts, and states at the depths, with the places of the points that they are of.
+_Known = tuple[_Rows, list[ScaledState], Sequence[int]]
 
 
 def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any] | None]:
@@ -132,28 +127,32 @@ def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any]
         places = np.flatnonzero(good)
         if len(places) < len(points):
             A, H, X0 = A[places], H[places], X0[places]
-        asked = _Asked(int(points[0]["depth"]), measures)
-        rows = (_of_one if A.shape[1] == 1 else _of_heads)(A, H, X0, asked)
+        depth = int(points[0]["depth"])
+        depths = [depth // 2, depth] if state else []
+        of_kind, method = (_of_one, "closed form") if A.shape[1] == 1 else (_of_heads, "iteration")
+        rows, states, seen = of_kind(A, H, X0, depths)
+        if state:
+            told = _measured(states, seen, measures)
+            rows = {i: rows[i] | {"method": method} | told[i] for i in rows.keys() & told.keys()}
     names = columns(measures)
     for i, row in rows.items():
         table[places[i]] = {name: row.get(name) for name in names}
     return table
 
 
-def _of_one(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
-    """The columns by place, of one head; X0 is empty where no state is asked for."""
+def _of_one(A: Array, H: Array, X0: Array, depths: list[int]) -> _Known:
+    """Of one head; no depths where no state is asked for."""
     A, H = A[:, 0], H[:, 0]
-    rows = _Rows() if X0.size or A.shape[-1] <= SMALL else _by_leading(A, H)
+    rows = _Rows() if depths or A.shape[-1] <= SMALL else _by_leading(A, H)
     left = [i for i in range(len(A)) if i not in rows]
     decided = dict(zip(left, decide_stack(A[left], H[left]), strict=True))
     kept = [i for i in left if decided[i][0].outcome is not Outcome.UNDECIDED]
     rows |= {i: _verdict(decided[i][0]) for i in kept}
-    if not X0.size:
-        return rows
+    if not depths:
+        return rows, [], []
     seen: list[bool] = np.any(np.all(A > 0, axis=1), axis=1).tolist()
     kept = [i for i in kept if seen[i] or len(closed_classes(A[i])) == 1]
-    state_rows = _states(A, X0, {i: decided[i][1:] for i in kept}, asked)
-    return {i: rows[i] | row for i, row in state_rows.items()}
+    return rows, *_states(A, X0, {i: decided[i][1:] for i in kept}, depths)
 
 
 def _by_leading(A: Array, H: Array) -> _Rows:
@@ -173,7 +172,7 @@ def _by_leading(A: Array, H: Array) -> _Rows:
     return rows
 
 
-def _of_heads(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
+def _of_heads(A: Array, H: Array, X0: Array, depths: list[int]) -> _Known:
     """The same of several heads."""
     powers = Powers(A, H / A.shape[1])
     rows = _Rows()
@@ -184,11 +183,7 @@ def _of_heads(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
             outcome = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
             if outcome is not Outcome.UNDECIDED:
                 rows[i] = verdict_columns("estimated", outcome, rho_c, rho_q, error)
-    if not X0.size:
-        return rows
-    states = powers.states(X0, [asked.depth // 2, asked.depth])
-    state_rows = _measured(states, range(len(A)), asked, "iteration")
-    return {i: rows[i] | row for i, row in state_rows.items() if i in rows}
+    return rows, list(powers.states(X0, depths)) if depths else [], range(len(A))
 
 
 def _verdict(decision: Decision) -> dict[str, Any]:
@@ -374,8 +369,10 @@ def _at_depths(
     return states
 
 
-def _states(A: Array, X0: Array, spectra: dict[int, tuple[Discs, Discs]], asked: _Asked) -> _Rows:
-    """The columns of the measures by place in A, where bases are plain and all of them finite."""
+def _states(
+    A: Array, X0: Array, spectra: dict[int, tuple[Discs, Discs]], depths: list[int]
+) -> tuple[list[ScaledState], list[int]]:
+    """The states at the depths and their places in A, where bases are plain."""
     places = [i for i, (a, h) in spectra.items() if a.basis is not None and h.basis is not None]
     while places:
         attention, value = (_Bases([spectra[i][side] for i in places]) for side in (0, 1))
@@ -384,18 +381,15 @@ def _states(A: Array, X0: Array, spectra: dict[int, tuple[Discs, Discs]], asked:
             break
         places = [i for i, good in zip(places, plain.tolist(), strict=True) if good]
     else:
-        return {}
-    depths = asked.depth // 2, asked.depth
-    states = _at_depths(A[places], X0[places], attention, value, depths)
-    return _measured(states, places, asked, "closed form")
+        return [], []
+    return _at_depths(A[places], X0[places], attention, value, depths), places
 
 
-def _measured(
-    states: Iterable[ScaledState], places: Sequence[int], asked: _Asked, method: str
-) -> _Rows:
+def _measured(states: list[ScaledState], places: Sequence[int], measures: tuple[str, ...]) -> _Rows:
     """The columns of the measures of states at half the depth and there, where all are finite."""
-    early, late = states
-    values, good = measured(early, late, asked.measures)
+    if not states:
+        return {}
+    values, good = measured(states[0], states[1], measures)
     for name, column in values.items():
         if not name.startswith("cos"):
             good &= np.isfinite(column)
@@ -403,8 +397,4 @@ def _measured(
         dict(zip(values, row, strict=True))
         for row in zip(*map(np.ndarray.tolist, values.values()), strict=True)
     ]
-    return {
-        i: {"method": method} | row
-        for i, row, fine in zip(places, table, good.tolist(), strict=True)
-        if fine
-    }
+    return {i: row for i, row, fine in zip(places, table, good.tolist(), strict=True) if fine}
