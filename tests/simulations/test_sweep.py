@@ -27,9 +27,9 @@ from oversmoothing.simulations.sweep.config import (
 )
 from oversmoothing.simulations.sweep.points import (
     Points,
-    States,
     columns,
     cosine_extremes,
+    dense,
     draw,
     effective_rank,
     entropy_of,
@@ -284,9 +284,9 @@ def test_metrics_in_numpy_are_those_in_torch(n: int, d: int, seed: int, scale: i
     ratio = expected["hfc_lfc"]
     allowed = 2.0**-52 * 8 * n * d * (1 + ratio + 1 / ratio)
     assert state.log_hfc_lfc == pytest.approx(expected["log_hfc_lfc"], abs=allowed)
-    dense, size = States.of(state).dense()[0], np.abs(X).max()
-    dense *= 2.0 ** np.rint(np.log2(size / np.abs(dense).max()))
-    assert dense == pytest.approx(X, rel=1e-12, abs=1e-12 * size)
+    whole, size = dense(state), np.abs(X).max()
+    whole *= 2.0 ** np.rint(np.log2(size / np.abs(whole).max()))
+    assert whole == pytest.approx(X, rel=1e-12, abs=1e-12 * size)
 
 
 @pytest.mark.parametrize("heads", [1, 2])
@@ -314,8 +314,8 @@ def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(
     expected = closed_form(A=A, H=H, X0=X0, depths=depths)
     for one, other in zip(iterate(A[None], H[None], X0, depths), expected, strict=True):
         assert one.log_hfc_lfc[0] == pytest.approx(other.log_hfc_lfc, abs=1e-8)
-        assert cosine_extremes(one.dense()[0])[0] == pytest.approx(
-            cosine_extremes(States.of(other).dense()[0])[0], abs=1e-8
+        assert cosine_extremes(dense(one)[0])[0] == pytest.approx(
+            cosine_extremes(dense(other))[0], abs=1e-8
         )
 
 
@@ -338,7 +338,7 @@ def test_many_layers_at_once_are_as_many_one_by_one(
     monkeypatch.setattr(outcomes, "SQUARED", 0)
     for one, other in zip(leaps, iterate(A, H, X0, depths), strict=True):
         assert one.log_hfc_lfc == pytest.approx(other.log_hfc_lfc, rel=1e-11, abs=1e-11)
-        X, Y = one.dense()[0], other.dense()[0]
+        X, Y = dense(one)[0], dense(other)
         assert Y * (np.abs(X).max() / np.abs(Y).max()) == pytest.approx(X, abs=1e-10)
 
 

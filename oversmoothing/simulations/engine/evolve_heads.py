@@ -29,31 +29,10 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from oversmoothing.simulations import state
+from oversmoothing.simulations.engine import iteration, layers
 from oversmoothing.simulations.engine.errors import SEEDS, States, distances, nudged
-from oversmoothing.simulations.engine.iteration import (
-    GROWTH_BITS,
-    Iteration,
-    Moved,
-    kept_at,
-    range_bits,
-    stacked,
-)
-from oversmoothing.simulations.engine.layers import (
-    ATTENTION_STREAM,
-    Drawn,
-    Fixed,
-    FollowingLayer,
-    HeadMap,
-    LinearLayer,
-    PerLayer,
-    Rule,
-    Stack,
-    as_rule,
-    branch,
-    head_attention,
-    mix,
-    weights_at,
-)
+from oversmoothing.simulations.engine.layers import ATTENTION_STREAM, Drawn, Fixed, PerLayer
 from oversmoothing.simulations.engine.problem import (
     broadcast_batches,
     check_depths,
@@ -62,20 +41,6 @@ from oversmoothing.simulations.engine.problem import (
 from oversmoothing.simulations.engine.state_attention import FromState
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.running import Bar
-from oversmoothing.simulations.state import (
-    UNUSED,
-    Scaled,
-    SplitState,
-    choose_device,
-    from_differences,
-    normalise,
-    normalised_sum,
-    powers_of_two,
-    scale,
-    split,
-    to_differences,
-    undisturbed,
-)
 from oversmoothing.theory.layer.layer import check_states
 from oversmoothing.theory.numbers.exact import plain
 from oversmoothing.theory.support.errors import InputError
@@ -95,33 +60,39 @@ class Heads:
     first has zeros in its attention; else None.
     """
 
-    def __init__(self, stack: Stack, tokens: Scaled) -> None:
+    def __init__(self, stack: layers.Stack, tokens: state.Scaled) -> None:
         self.stack = stack
-        self.tokens = tokens if isinstance(stack.at(0), LinearLayer) and stack.tokens else None
+        self.tokens = (
+            tokens if isinstance(stack.at(0), layers.LinearLayer) and stack.tokens else None
+        )
         self._driven = torch.ones((2, 2), dtype=torch.bool, device=stack.where).tril()
 
     def reach(self, layer: int) -> Tensor | None:
         """m at the exponent of a larger y that feeds it."""
         asked = self.stack.at(layer)
-        if isinstance(asked, FollowingLayer) or not asked.coupled:
+        if isinstance(asked, layers.FollowingLayer) or not asked.coupled:
             return None
         return self._driven
 
-    def block(self, at: Iteration, Z: Tensor, exponents: Tensor, most: int) -> Moved:
+    def block(
+        self, at: iteration.Iteration, Z: Tensor, exponents: Tensor, most: int
+    ) -> iteration.Moved:
         """Layers that need no rescaling between them."""
         layer, dtype = self.stack.at(at.layer), Z.dtype
         self._tokens = self.tokens
-        if isinstance(layer, FollowingLayer):
+        if isinstance(layer, layers.FollowingLayer):
             self._tokens = None
             return *self._follow(layer, self.stack.carried(Z), exponents), 1
-        factor = powers_of_two((exponents[:, 0] - exponents[:, 1]).clamp_max(0), dtype)
+        factor = state.powers_of_two((exponents[:, 0] - exponents[:, 1]).clamp_max(0), dtype)
         coupled, used, number = layer.coupled, 0.0, 0
-        while isinstance(layer, LinearLayer) and (coupled or not layer.coupled):
+        while isinstance(layer, layers.LinearLayer) and (coupled or not layer.coupled):
             Z = self.stack.carried(Z)
-            used += range_bits(layer.norm, Z.shape[-1] * Z.shape[-2], dtype, self.stack.residual)
-            if number and used > GROWTH_BITS[dtype]:
+            used += iteration.range_bits(
+                layer.norm, Z.shape[-1] * Z.shape[-2], dtype, self.stack.residual
+            )
+            if number and used > iteration.GROWTH_BITS[dtype]:
                 break
-            moved = branch(layer, Z, factor)
+            moved = layers.branch(layer, Z, factor)
             Z = Z + moved if self.stack.residual else moved
             exponents = exponents + layer.map.shift
             if self._tokens is not None and layer.attention is not None:
@@ -135,20 +106,22 @@ class Heads:
             layer = self.stack.at(at.layer + number)
         return Z, exponents, number
 
-    def keep(self, at: Iteration) -> None:
+    def keep(self, at: iteration.Iteration) -> None:
         self.tokens = self._tokens
 
-    def _follow(self, layer: FollowingLayer, Z: Tensor, exponents: Tensor) -> Scaled:
+    def _follow(self, layer: layers.FollowingLayer, Z: Tensor, exponents: Tensor) -> state.Scaled:
         n = Z.shape[-2]
         y, m = Z[:, : n - 1], Z[:, n - 1]
         y_exponent, m_exponent = exponents.unbind(-1)
-        E = from_differences(y)
+        E = state.from_differences(y)
         parts = layer.heads.deviation(E, y_exponent, m, m_exponent)
         inside = layer.map.enter(E)
-        moved = layer.map.leave(mix(parts.D[0], inside))
-        drive = layer.map.leave(mix(torch.cat((parts.shared[0], parts.rest[0]), dim=-2), inside))
+        moved = layer.map.leave(layers.mix(parts.D[0], inside))
+        drive = layer.map.leave(
+            layers.mix(torch.cat((parts.shared[0], parts.rest[0]), dim=-2), inside)
+        )
         up = layer.map.shift
-        y_terms = [(to_differences(moved), parts.D[1] + y_exponent + up)]
+        y_terms = [(state.to_differences(moved), parts.D[1] + y_exponent + up)]
         m_terms = [
             (layer.map.total(m), m_exponent + up),
             (drive[:, 0], parts.shared[1] + y_exponent + up),
@@ -157,8 +130,8 @@ class Heads:
         if self.stack.residual:
             y_terms.append((y, y_exponent))
             m_terms.append((m, m_exponent))
-        y, y_exponent = normalised_sum(*y_terms, trailing=2)
-        m, m_exponent = normalised_sum(*m_terms, trailing=1)
+        y, y_exponent = state.normalised_sum(*y_terms, trailing=2)
+        m, m_exponent = state.normalised_sum(*m_terms, trailing=1)
         # Its digits triple with each layer (T9): past int64 the spread is 0.
         gone = y_exponent < _SMALLEST_EXPONENT
         y = torch.where(gone.view(-1, 1, 1), 0.0, y)
@@ -171,27 +144,27 @@ def next_tokens(
     X: Float[Tensor, "N n d"],
     exponents: Int64[Tensor, "N n"],
     attention: Float[Tensor, "K heads n n"],
-    weights: HeadMap,
+    weights: layers.HeadMap,
     residual: bool,
 ) -> tuple[Float[Tensor, "N n d"], Int64[Tensor, "N n"]]:
     """The tokens after a layer with these A_h, K = N or 1, and their exponents."""
-    used = torch.where((X != 0).any(-1), exponents, UNUSED)
-    top = torch.where((attention != 0).any(1), used.unsqueeze(-2), UNUSED).amax(-1)
+    used = torch.where((X != 0).any(-1), exponents, state.UNUSED)
+    top = torch.where((attention != 0).any(1), used.unsqueeze(-2), state.UNUSED).amax(-1)
     if residual:
         top = torch.maximum(top, used)
-    top = torch.where(top == UNUSED, torch.zeros_like(top), top)
+    top = torch.where(top == state.UNUSED, torch.zeros_like(top), top)
     step = (used.unsqueeze(-2) - top.unsqueeze(-1)).clamp_max(0)
-    scaled = attention * powers_of_two(step, X.dtype).unsqueeze(1)
-    moved = weights.leave(mix(scaled, weights.enter(X)))
+    scaled = attention * state.powers_of_two(step, X.dtype).unsqueeze(1)
+    moved = weights.leave(layers.mix(scaled, weights.enter(X)))
     if residual:
-        return normalise(scale(X, exponents - top, 1) + moved, 1, top)
-    return normalise(moved, 1, top + weights.shift)
+        return state.normalise(state.scale(X, exponents - top, 1) + moved, 1, top)
+    return state.normalise(moved, 1, top + weights.shift)
 
 
-@undisturbed()
+@state.undisturbed()
 def evolve_heads(
     *,
-    X0: "MatrixLike | Tensor | SplitState",
+    X0: "MatrixLike | Tensor | state.SplitState",
     attention: "MatrixLike | Tensor | FromState | Fixed | PerLayer | Drawn",
     weights: "WeightLike | Tensor | Fixed | PerLayer | Drawn",
     depth: int | Sequence[int],
@@ -228,10 +201,10 @@ def evolve_heads(
     [0.3333, 0.3333]
     """
     depths = check_depths(depth)
-    where = choose_device(device)
+    where = state.choose_device(device)
     precision = choose_precision(X0, dtype)
-    attention, weights = as_rule(attention), as_rule(weights)
-    first = weights_at(weights, 0)
+    attention, weights = layers.as_rule(attention), layers.as_rule(weights)
+    first = layers.weights_at(weights, 0)
     batch, Z, exponents, X, X_exponents = _start(X0, first.d, attention, first.heads)
     n = Z.shape[-2]
     Z, exponents = Z.to(where, precision), exponents.to(where)
@@ -240,18 +213,20 @@ def evolve_heads(
     offset = torch.zeros(Z.shape[:-1], dtype=torch.float64, device=where)
 
     def run(seed: int | None) -> States:
-        stack = Stack(attention, weights, residual, batch, n, first.d, where, precision, seed)
+        stack = layers.Stack(
+            attention, weights, residual, batch, n, first.d, where, precision, seed
+        )
         start, tokens = (Z, X) if seed is None else (nudged(Z, seed), nudged(X, seed))
-        layers = Heads(stack, (tokens, X_exponents))
-        iteration = Iteration(start.contiguous(), exponents, layers, (n - 1, 1))
+        heads = Heads(stack, (tokens, X_exponents))
+        at = iteration.Iteration(start.contiguous(), exponents, heads, (n - 1, 1))
 
-        def state_at(depth: int, bar: Bar) -> tuple[Scaled, Scaled | None]:
-            iteration.advance_to(depth, bar)
-            return iteration.rescaled(), layers.tokens
+        def state_at(depth: int, bar: Bar) -> tuple[state.Scaled, state.Scaled | None]:
+            at.advance_to(depth, bar)
+            return at.rescaled(), heads.tokens
 
-        kept, rows = zip(*kept_at(depths, progress, state_at), strict=True)
-        known = None if None in rows else stacked(rows)
-        return States(*stacked(kept), offset, rows=known)
+        kept, rows = zip(*iteration.kept_at(depths, progress, state_at), strict=True)
+        known = None if None in rows else iteration.stacked(rows)
+        return States(*iteration.stacked(kept), offset, rows=known)
 
     states = run(None)
     return Trajectory(
@@ -264,10 +239,10 @@ def evolve_heads(
 
 
 def _start(
-    X0: Any, d: int, attention: Rule, heads: int
+    X0: Any, d: int, attention: layers.Rule, heads: int
 ) -> tuple[tuple[int, ...], Tensor, Tensor, Tensor, Tensor]:
     """The batch shape with that of A; [y; m] [N, n, d] and the tokens, with their exponents."""
-    given = X0 if isinstance(X0, SplitState) else None
+    given = X0 if isinstance(X0, state.SplitState) else None
     array = plain(X0 if given is None else given.hfc, "X0")
     asked = attention.at(0, ATTENTION_STREAM)
     more: tuple[int, ...] = ()
@@ -277,15 +252,15 @@ def _start(
             raise InputError(f"X0 has shape {list(shape)}; it must be [..., n, {d}] with n >= 1")
         n = shape[-2]
     else:
-        A = head_attention(asked, heads)
+        A = layers.head_attention(asked, heads)
         n, more = A.shape[-1], A.shape[:-3]
     checked = check_states(array, n, d)
     batch = broadcast_batches(A=more, X0=checked.shape[:-2])
-    state = split(torch.as_tensor(checked)) if given is None else given
-    hfc = state.hfc.cpu().expand(*batch, n, d).reshape(-1, n, d)
-    mean = state.mean.cpu().expand(*batch, d).reshape(-1, 1, d)
-    exponents = torch.stack((state.hfc_exponent, state.mean_exponent), dim=-1).cpu()
-    Z = torch.cat((to_differences(hfc), mean), dim=-2)
-    rows = state.rows.cpu().expand(*batch, n, d).reshape(-1, n, d)
-    row_exponents = state.row_exponent.cpu().expand(*batch, n).reshape(-1, n)
+    parts = state.split(torch.as_tensor(checked)) if given is None else given
+    hfc = parts.hfc.cpu().expand(*batch, n, d).reshape(-1, n, d)
+    mean = parts.mean.cpu().expand(*batch, d).reshape(-1, 1, d)
+    exponents = torch.stack((parts.hfc_exponent, parts.mean_exponent), dim=-1).cpu()
+    Z = torch.cat((state.to_differences(hfc), mean), dim=-2)
+    rows = parts.rows.cpu().expand(*batch, n, d).reshape(-1, n, d)
+    row_exponents = parts.row_exponent.cpu().expand(*batch, n).reshape(-1, n)
     return batch, Z, exponents.expand(*batch, 2).reshape(-1, 2), rows, row_exponents

@@ -28,18 +28,10 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from oversmoothing.simulations import state
 from oversmoothing.simulations.engine.errors import States, carry_of, start_of
 from oversmoothing.simulations.engine.problem import Asked, norm_bound
 from oversmoothing.simulations.running import Bar
-from oversmoothing.simulations.state import (
-    UNUSED,
-    Scaled,
-    exponent_of,
-    normalise,
-    normalised_sum,
-    powers_of_two,
-    scale,
-)
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -136,19 +128,19 @@ class Iteration:
         self._longest = min(2 * self._longest, _LONGEST)
         bar.update(number)
 
-    def rescaled(self, reach: Tensor | None = None) -> Scaled:
+    def rescaled(self, reach: Tensor | None = None) -> state.Scaled:
         """The state with the largest entry of a part in [1/2, 1), less where a larger one feeds it;
         reach as in `Layers`."""
         if not self._scaled or self._reach is not reach:
             top = self._largest(self.Z)
-            own = torch.where(top > 0, self.exponents + exponent_of(top), UNUSED)
+            own = torch.where(top > 0, self.exponents + state.exponent_of(top), state.UNUSED)
             fed = own
             if reach is not None:
-                fed = torch.where(reach, own.unsqueeze(-2), UNUSED).amax(-1)
-            new = torch.where(fed == UNUSED, torch.zeros_like(fed), fed)
+                fed = torch.where(reach, own.unsqueeze(-2), state.UNUSED).amax(-1)
+            new = torch.where(fed == state.UNUSED, torch.zeros_like(fed), fed)
             self._full = own >= new - 1
             by = (self.exponents - new)[:, self.part]
-            self.Z, self.exponents = scale(self.Z, by, 1), new
+            self.Z, self.exponents = state.scale(self.Z, by, 1), new
             self._scaled, self._reach = True, reach
         return self.Z, self.exponents
 
@@ -183,7 +175,7 @@ class OneHead:
         self.A, self.W, self.residual, self._reach = A, W, residual, reach
         self.shared = W[0] if len(W) and (W.stride(0) == 0 or len(W) == 1) else None
         self.bits, self.summed, self.carry = bits, summed and residual, carry
-        self.total: Scaled | None = None
+        self.total: state.Scaled | None = None
 
     def reach(self, layer: int) -> Tensor | None:
         return self._reach
@@ -193,7 +185,7 @@ class OneHead:
         if self._reach is None:
             return self.A
         step = exponents.unsqueeze(-2) - exponents.unsqueeze(-1)
-        return self.A * powers_of_two(step.clamp_max(0), self.A.dtype)
+        return self.A * state.powers_of_two(step.clamp_max(0), self.A.dtype)
 
     def block(self, at: Iteration, Z: Tensor, exponents: Tensor, most: int) -> Moved:
         """So many layers, without rescaling: T = Z W, then Z = Z + A T."""
@@ -229,7 +221,7 @@ class OneHead:
         # On the larger of the two scales.
         before, before_exponents = self.total
         common = torch.maximum(before_exponents, exponents)
-        old, new = (powers_of_two(e - common, more.dtype)[:, at.part].unsqueeze(-1)
+        old, new = (state.powers_of_two(e - common, more.dtype)[:, at.part].unsqueeze(-1)
                     for e in (before_exponents, exponents))  # fmt: skip
         self.total = before.mul_(old).addcmul_(more, new), common
 
@@ -242,7 +234,7 @@ def kept_at(
         return [state_at(depth, shown) for depth in depths]
 
 
-def stacked(kept: Iterable[Scaled]) -> Scaled:
+def stacked(kept: Iterable[state.Scaled]) -> state.Scaled:
     """Values and exponents over the depths."""
     values, exponents = zip(*kept, strict=True)
     return torch.stack(values), torch.stack(exponents)
@@ -268,7 +260,7 @@ def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
         W = problem.Q @ problem.P
     weights = problem.flat(W, 2, device, dtype)
 
-    def run(A: Array, norm: float, start: Scaled, reach: Tensor | None) -> Scaled:
+    def run(A: Array, norm: float, start: state.Scaled, reach: Tensor | None) -> state.Scaled:
         X, exponents = start
         Z = (X.to(dtype) if P is None else X.to(dtype) @ P).contiguous()
         bits = range_bits(norm, problem.n * problem.d, dtype, residual)
@@ -277,7 +269,7 @@ def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
         layers = OneHead(matrix, weights, bits, residual, reach, in_core, carry)
         iteration = Iteration(Z, exponents, layers, (problem.n - 1, 1) if reach is None else None)
 
-        def state_at(depth: int, bar: Bar) -> Scaled:
+        def state_at(depth: int, bar: Bar) -> state.Scaled:
             # X_L = A Z_{L-1} Q without the residual.
             behind = in_core and not residual
             iteration.advance_to(max(depth - behind, 0), bar)
@@ -289,7 +281,7 @@ def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
                 Y, over = layers.total if layers.total is not None else iteration.rescaled(reach)
                 moved = (layers.matrix(over) @ Y) @ Q, over
             if reach is not None:
-                moved = normalise(moved[0].to(torch.float64), 1, moved[1])
+                moved = state.normalise(moved[0].to(torch.float64), 1, moved[1])
             if in_core and residual:
                 return _sum_of(start, moved, by_rows=reach is not None)
             return moved
@@ -304,17 +296,17 @@ def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
         return States(*parts, offset)
     # The tokens' scales only shrink the entries of A.
     norm = size * norm_bound(problem.A)
-    tokens = normalise(problem.flat(problem.X0, 2, device), 1)
+    tokens = state.normalise(problem.flat(problem.X0, 2, device), 1)
     reach = problem.flat(problem.reach, 2, device)
     return States(*parts, offset, rows=run(problem.A, norm, tokens, reach))
 
 
-def _sum_of(start: Scaled, moved: Scaled, by_rows: bool) -> Scaled:
+def _sum_of(start: state.Scaled, moved: state.Scaled, by_rows: bool) -> state.Scaled:
     """The sum, token by token or of the rows of y and c each."""
     if by_rows:
-        return normalised_sum(moved, start, trailing=1)
+        return state.normalised_sum(moved, start, trailing=1)
     (y, y_exponent), (c, c_exponent) = (
-        normalised_sum(
+        state.normalised_sum(
             *((x[:, rows].to(torch.float64), e[:, k]) for x, e in (start, moved)), trailing=2
         )
         for k, rows in enumerate((slice(0, -1), slice(-1, None)))

@@ -17,11 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.attention import (
-    complement_basis,
-    quotient,
-    stationary_distributions,
-)
+from oversmoothing.theory.depth.ratios import couplings
+from oversmoothing.theory.layer.attention import complement_basis, quotient
+from oversmoothing.theory.numbers.rounding import ScaledState
 from oversmoothing.theory.spectra.discs import Discs, enclose_all
 from oversmoothing.theory.spectra.heads_radius import modulus_interval
 from oversmoothing.theory.spectra.layer_discs import EPS, Interval
@@ -36,20 +34,6 @@ _COLUMNS, _LOOKED, _WIDTH = 8, range(8, 16, 2), 5e-10
 _NONE, _NOTHING = -(2**40), -1074.0
 
 
-def couplings(A: Array, Q: Array) -> tuple[Array, Array]:
-    """pi [p, n] of c = pi^T X, and pi^T (A_h - I) Q [p, heads, n-1], by which HFC feeds c.
-
-    A [p, heads, n, n]. Of one head pi is stationary, and nothing is fed; of several it is 1/n.
-    """
-    p, heads, n = A.shape[:3]
-    pi = stationary_distributions(A.reshape(-1, n, n)).reshape(p, heads, n)
-    if heads == 1:
-        return pi[:, 0], np.zeros((p, 1, n - 1))
-    # A doubly stochastic head feeds nothing, whatever rounding says.
-    still = (pi == 1.0 / n).all(axis=-1)
-    return np.full((p, n), 1.0 / n), np.where(still[..., None], 0.0, A.mean(axis=-2) @ Q)
-
-
 class Powers:
     """The powers of the layers of a stack, A [p, heads, n, n] and H [p, heads, d, d]."""
 
@@ -57,7 +41,7 @@ class Powers:
         (p, _, n), d = A.shape[:3], H.shape[-1]
         self._Q, self._no_scale = complement_basis(n), np.zeros(p, dtype=np.intp)
         M = np.einsum("phij,phkl->pikjl", quotient(A), H).reshape(p, (n - 1) * d, -1)
-        self._pi, weights = couplings(A, self._Q)
+        self._pi, weights = couplings(A)
         K = np.einsum("phj,phkl->pkjl", weights, H).reshape(p, d, -1)
         self._N = np.eye(d) + H.sum(axis=1)
         parts = np.eye(M.shape[-1]) + M, self._N.copy(), K
@@ -71,10 +55,8 @@ class Powers:
             self._squares.append([_product(M, M), _product(N, N), feeding])
         return self._squares[k]
 
-    def states(
-        self, X0: Array, depths: Sequence[int]
-    ) -> Iterator[tuple[Array, Array, NDArray[np.intp], NDArray[np.intp]]]:
-        """HFC [p, n, d], the mean [p, 1, d] and their scales at increasing depths."""
+    def states(self, X0: Array, depths: Sequence[int]) -> Iterator[ScaledState]:
+        """The states of the stack at increasing depths."""
         p, n, d = X0.shape
         to_mean = (1.0 / n - self._pi) @ self._Q
         y = _normalised((self._Q.T @ X0).reshape(p, -1, 1), self._no_scale)
@@ -88,7 +70,7 @@ class Powers:
             past = depth
             Y = y[0].reshape(p, n - 1, d)
             mean, scale = scaled_sum((c[0].reshape(p, 1, d), c[1]), (to_mean[:, None] @ Y, y[1]))
-            yield self._Q @ Y, mean, y[1], scale
+            yield ScaledState(depth, self._Q @ Y, mean[:, 0], y[1], scale)
 
     def consensus_radii(self) -> list[Interval | None]:
         """rho_C of each; None where no discs were proved."""
@@ -112,8 +94,8 @@ class Powers:
 
 def _normalised(x: Array, e: NDArray[Any]) -> Scaled:
     """In place, the largest entry of each in [1/2, 1) unless it is 0."""
-    shift = np.frexp(np.maximum(x.max(axis=(1, 2)), -x.min(axis=(1, 2))))[1]
-    x *= np.ldexp(1.0, -shift)[:, None, None]
+    shift = np.frexp(np.maximum(x.max(axis=(-2, -1)), -x.min(axis=(-2, -1))))[1]
+    x *= np.ldexp(1.0, -shift)[..., None, None]
     return x, e + shift
 
 
@@ -123,10 +105,10 @@ def _product(x: Scaled, y: Scaled) -> Scaled:
 
 def scaled_sum(x: Scaled, y: Scaled) -> Scaled:
     """On the larger of the scales of what is not 0."""
-    scales = [np.where(part.any(axis=(1, 2)), e, _NONE) for part, e in (x, y)]
+    scales = [np.where(part.any(axis=(-2, -1)), e, _NONE) for part, e in (x, y)]
     top = np.maximum(*scales)
     one, other = (
-        part * np.exp2(np.clip(e - top, _NOTHING, 0.0))[:, None, None] for part, e in (x, y)
+        part * np.exp2(np.clip(e - top, _NOTHING, 0.0))[..., None, None] for part, e in (x, y)
     )
     return _normalised(one + other, top)
 

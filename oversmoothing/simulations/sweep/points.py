@@ -26,7 +26,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,10 +36,9 @@ from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.options import Generator, choose
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION, LowRank
 from oversmoothing.simulations.sweep.config import PARAMETERS, SCHEMA_VERSION, Config, Value
-from oversmoothing.simulations.sweep.heads_together import Powers, couplings, scaled_sum
+from oversmoothing.simulations.sweep.heads_together import Powers, scaled_sum
 from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.depth.ratios import iterated
-from oversmoothing.theory.layer.attention import complement_basis
 from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers.rounding import ScaledState
 from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads, stacked
@@ -255,18 +253,17 @@ def _log_ratio(rho_q: float, rho_c: float) -> float:
 
 def _state(layer: Layer, X0: Array, depth: int, measures: tuple[str, ...]) -> dict[str, Any]:
     (early, late), method = states_at(layer, X0, [depth // 2, depth])
-    columns, _ = measured(early, late, depth, measures)
-    return {"method": method} | {name: float(column[0]) for name, column in columns.items()}
+    columns, _ = measured(early, late, measures)
+    return {"method": method} | {name: column.item() for name, column in columns.items()}
 
 
-def states_at(layer: Layer, X0: Array, depths: Sequence[int]) -> tuple[list["States"], str]:
+def states_at(layer: Layer, X0: Array, depths: Sequence[int]) -> tuple[list[ScaledState], str]:
     """The states at increasing depths, and how they were found: 'closed form' or 'iteration'."""
     A, H = layer.given["A"].floats, layer.H
     if layer.heads == 1:
         # Defective or nearly so: the column `method` says that it was iterated.
         with suppress(InputError):
-            states = closed_form(A=A, H=H, X0=X0, depths=depths)
-            return [States.of(state) for state in states], "closed form"
+            return closed_form(A=A, H=H, X0=X0, depths=depths), "closed form"
     return iterate(stacked(A), stacked(H), X0, depths), "iteration"
 
 
@@ -286,18 +283,16 @@ def iterate(
     H: Float64[Array, "heads d d"],
     X0: Float64[Array, "n d"],
     depths: Sequence[int],
-) -> list["States"]:
+) -> list[ScaledState]:
     """X' = X + sum_h A_h X H_h^T at increasing depths >= 0; A [heads, n, n], H [heads, d, d].
 
     Raises `InputError` where one layer leaves the range of floats.
     """
     n, d = X0.shape
     if 0 < (n - 1) * d <= min(SQUARED, max(depths, default=0) - 1):
-        states = [States(*each) for each in Powers(A[None], H[None]).states(X0[None], depths)]
+        states = list(Powers(A[None], H[None]).states(X0[None], depths))
     else:
-        pi, weights = (x[0] for x in couplings(A[None], complement_basis(n)))
-        one_by_one = iterated(A, np.swapaxes(H, -1, -2), X0, depths, pi, weights)
-        states = [States.of(state) for state in one_by_one]
+        states = list(iterated(A, np.swapaxes(H, -1, -2), X0, depths))
     if not all(np.isfinite(state.hfc + state.mean).all() for state in states):
         raise InputError("a layer multiplies the state beyond the range of floats: scale H down")
     return states
@@ -307,39 +302,14 @@ def iterate(
 SQUARED = 192
 
 
-@dataclass(frozen=True)
-class States:
-    """HFC [p, n, d] 2^hfc_scale and mean [p, 1, d] 2^mean_scale of a stack, as `ScaledState`."""
-
-    hfc: Array
-    mean: Array
-    hfc_scale: NDArray[Any]
-    mean_scale: NDArray[Any]
-
-    @staticmethod
-    def of(state: ScaledState) -> "States":
-        """One alone."""
-        scales = (np.array([x]) for x in (state.log2_hfc_scale, state.log2_mean_scale))
-        return States(state.hfc[None], state.mean[None, None], *scales)
-
-    @property
-    def log_hfc_lfc(self) -> Array:
-        hfc, mean = (np.sqrt(squares(x)) for x in (self.hfc, self.mean))
-        scale = (self.hfc_scale - self.mean_scale) * math.log(2.0)
-        return np.asarray(np.log(hfc) - np.log(mean * np.sqrt(self.hfc.shape[1])) + scale)
-
-    def dense(self) -> Array:
-        """X_L up to a power of two."""
-        return scaled_sum((self.hfc, self.hfc_scale), (self.mean, self.mean_scale))[0]
-
-
-def squares(x: Array) -> Array:
-    """Their sum for each of a stack."""
-    return np.asarray((x * x).sum(axis=(1, 2)))
+def dense(state: ScaledState) -> Array:
+    """X_L [..., n, d] up to a power of two."""
+    mean = state.mean[..., None, :], state.log2_mean_scale
+    return scaled_sum((state.hfc, state.log2_hfc_scale), mean)[0]
 
 
 def measured(
-    early: States, late: States, depth: int, measures: tuple[str, ...]
+    early: ScaledState, late: ScaledState, measures: tuple[str, ...]
 ) -> tuple[dict[str, Array], NDArray[np.bool_]]:
     """The columns of `measures` of states at half the depth and there, and which have all tokens.
 
@@ -351,11 +321,11 @@ def measured(
             first, last = early.log_hfc_lfc, late.log_hfc_lfc
             values["log_hfc_lfc"] = last
             # From inf to inf, or to an undefined ratio, there is no slope.
-            slope = (last - first) / (depth - depth // 2)
+            slope = (last - first) / (late.depth - early.depth)
             values["slope"] = np.where(np.isfinite(last) & np.isfinite(first), slope, np.nan)
-        X = late.dense()
-        finite = np.asarray(np.isfinite(X).all(axis=(1, 2)))
-        X = np.where(finite[:, None, None], X, 1.0)
+        X = dense(late)
+        finite = np.asarray(np.isfinite(X).all(axis=(-2, -1)))
+        X = np.where(finite[..., None, None], X, 1.0)
         if "cosine" in measures:
             values["cos_mean"], values["cos_min"] = known_cosines(X)
         if "rank" in measures:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import groupby, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,20 +29,18 @@ from oversmoothing.simulations.sweep.points import (
     OF_A_STATE,
     SQUARED,
     Point,
-    States,
     columns,
     entropy_of,
     generator,
     measured,
     outcome,
-    squares,
     verdict_columns,
 )
 from oversmoothing.theory.depth.closed_form import from_quotient
 from oversmoothing.theory.depth.eigenbasis import DEEP, log_multiplier
 from oversmoothing.theory.layer.attention import closed_classes, stationary_distributions
 from oversmoothing.theory.layer.layer import check_attention, row_sum_tolerance
-from oversmoothing.theory.numbers.rounding import UNIT, Bounded, to_quotient
+from oversmoothing.theory.numbers.rounding import UNIT, Bounded, ScaledState, to_quotient
 from oversmoothing.theory.spectra.discs import Discs, enclose_all
 from oversmoothing.theory.spectra.layer_discs import pair_moduli, quotient_within
 from oversmoothing.theory.spectra.leading_discs import SMALL, quotient_radii
@@ -109,15 +107,10 @@ def _shape(point: Point) -> tuple[int, int, int, int]:
     return (0, 0, 0, 0) if alone or n == 1 else (n, d, heads, depth)
 
 
-class _Asked(NamedTuple):
-    """What is asked of points of one shape."""
-
-    depth: int
-    measures: tuple[str, ...]
-
-
 # Columns by the place of a point.
 _Rows = dict[int, dict[str, Any]]
+# The verdicts, and states at the depths, with the places of the points that they are of.
+_Known = tuple[_Rows, list[ScaledState], Sequence[int]]
 
 
 def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any] | None]:
@@ -134,28 +127,32 @@ def _rows(points: list[Point], measures: tuple[str, ...]) -> list[dict[str, Any]
         places = np.flatnonzero(good)
         if len(places) < len(points):
             A, H, X0 = A[places], H[places], X0[places]
-        asked = _Asked(int(points[0]["depth"]), measures)
-        rows = (_of_one if A.shape[1] == 1 else _of_heads)(A, H, X0, asked)
+        depth = int(points[0]["depth"])
+        depths = [depth // 2, depth] if state else []
+        of_kind, method = (_of_one, "closed form") if A.shape[1] == 1 else (_of_heads, "iteration")
+        rows, states, seen = of_kind(A, H, X0, depths)
+        if state:
+            told = _measured(states, seen, measures)
+            rows = {i: rows[i] | {"method": method} | told[i] for i in rows.keys() & told.keys()}
     names = columns(measures)
     for i, row in rows.items():
         table[places[i]] = {name: row.get(name) for name in names}
     return table
 
 
-def _of_one(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
-    """The columns by place, of one head; X0 is empty where no state is asked for."""
+def _of_one(A: Array, H: Array, X0: Array, depths: list[int]) -> _Known:
+    """Of one head; no depths where no state is asked for."""
     A, H = A[:, 0], H[:, 0]
-    rows = _Rows() if X0.size or A.shape[-1] <= SMALL else _by_leading(A, H)
+    rows = _Rows() if depths or A.shape[-1] <= SMALL else _by_leading(A, H)
     left = [i for i in range(len(A)) if i not in rows]
     decided = dict(zip(left, decide_stack(A[left], H[left]), strict=True))
     kept = [i for i in left if decided[i][0].outcome is not Outcome.UNDECIDED]
     rows |= {i: _verdict(decided[i][0]) for i in kept}
-    if not X0.size:
-        return rows
+    if not depths:
+        return rows, [], []
     seen: list[bool] = np.any(np.all(A > 0, axis=1), axis=1).tolist()
     kept = [i for i in kept if seen[i] or len(closed_classes(A[i])) == 1]
-    state_rows = _states(A, X0, {i: decided[i][1:] for i in kept}, asked)
-    return {i: rows[i] | row for i, row in state_rows.items()}
+    return rows, *_states(A, X0, {i: decided[i][1:] for i in kept}, depths)
 
 
 def _by_leading(A: Array, H: Array) -> _Rows:
@@ -175,7 +172,7 @@ def _by_leading(A: Array, H: Array) -> _Rows:
     return rows
 
 
-def _of_heads(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
+def _of_heads(A: Array, H: Array, X0: Array, depths: list[int]) -> _Known:
     """The same of several heads."""
     powers = Powers(A, H / A.shape[1])
     rows = _Rows()
@@ -186,11 +183,7 @@ def _of_heads(A: Array, H: Array, X0: Array, asked: _Asked) -> _Rows:
             outcome = outcome_of(rho_c - rho_q - error, rho_c - rho_q + error)
             if outcome is not Outcome.UNDECIDED:
                 rows[i] = verdict_columns("estimated", outcome, rho_c, rho_q, error)
-    if not X0.size:
-        return rows
-    states = [States(*each) for each in powers.states(X0, [asked.depth // 2, asked.depth])]
-    state_rows = _measured(states, range(len(A)), asked, "iteration")
-    return {i: rows[i] | row for i, row in state_rows.items() if i in rows}
+    return rows, list(powers.states(X0, depths)) if depths else [], range(len(A))
 
 
 def _verdict(decision: Decision) -> dict[str, Any]:
@@ -280,7 +273,7 @@ class _Bases:
         bases = [discs.basis for discs in each if discs.basis is not None]
         self.P, self.Y = (np.stack(x) for x in zip(*bases, strict=True))
         self.values: Complex = np.stack([discs.centres for discs in each])
-        condition = np.sqrt(squares(self.P) * squares(self.Y))
+        condition = np.prod([np.linalg.norm(x, axis=(1, 2)) for x in (self.P, self.Y)], axis=0)
         apart = np.max([discs.component for discs in each], axis=1) + 1 == self.values.shape[-1]
         # Whether each is used as it is.
         self.plain = condition < np.where(apart, _APART, _PLAIN)
@@ -334,7 +327,7 @@ class _Modes:
 
 def _at_depths(
     A: Array, X0: Array, attention: _Bases, value: _Bases, depths: Sequence[int]
-) -> list[States]:
+) -> list[ScaledState]:
     """The closed form (T1a): HFC by pairs of eigenvalues, c = pi^T X by those with a = 1."""
     n = A.shape[-1]
     offset = (1 / n - stationary_distributions(A / A.sum(axis=-1, keepdims=True)))[:, None]
@@ -372,12 +365,14 @@ def _at_depths(
             x * np.exp2(np.clip(scale - top, -2000, 0))[:, None, None]
             for x, scale in ((c, c_scale), (part, hfc_scale))
         )
-        states.append(States(hfc, c + part, hfc_scale, top))
+        states.append(ScaledState(depth, hfc, (c + part)[:, 0], hfc_scale, top))
     return states
 
 
-def _states(A: Array, X0: Array, spectra: dict[int, tuple[Discs, Discs]], asked: _Asked) -> _Rows:
-    """The columns of the measures by place in A, where bases are plain and all of them finite."""
+def _states(
+    A: Array, X0: Array, spectra: dict[int, tuple[Discs, Discs]], depths: list[int]
+) -> tuple[list[ScaledState], list[int]]:
+    """The states at the depths and their places in A, where bases are plain."""
     places = [i for i, (a, h) in spectra.items() if a.basis is not None and h.basis is not None]
     while places:
         attention, value = (_Bases([spectra[i][side] for i in places]) for side in (0, 1))
@@ -386,15 +381,15 @@ def _states(A: Array, X0: Array, spectra: dict[int, tuple[Discs, Discs]], asked:
             break
         places = [i for i, good in zip(places, plain.tolist(), strict=True) if good]
     else:
-        return {}
-    depths = asked.depth // 2, asked.depth
-    states = _at_depths(A[places], X0[places], attention, value, depths)
-    return _measured(states, places, asked, "closed form")
+        return [], []
+    return _at_depths(A[places], X0[places], attention, value, depths), places
 
 
-def _measured(states: list[States], places: Sequence[int], asked: _Asked, method: str) -> _Rows:
+def _measured(states: list[ScaledState], places: Sequence[int], measures: tuple[str, ...]) -> _Rows:
     """The columns of the measures of states at half the depth and there, where all are finite."""
-    values, good = measured(states[0], states[1], *asked)
+    if not states:
+        return {}
+    values, good = measured(states[0], states[1], measures)
     for name, column in values.items():
         if not name.startswith("cos"):
             good &= np.isfinite(column)
@@ -402,8 +397,4 @@ def _measured(states: list[States], places: Sequence[int], asked: _Asked, method
         dict(zip(values, row, strict=True))
         for row in zip(*map(np.ndarray.tolist, values.values()), strict=True)
     ]
-    return {
-        i: {"method": method} | row
-        for i, row, fine in zip(places, table, good.tolist(), strict=True)
-        if fine
-    }
+    return {i: row for i, row, fine in zip(places, table, good.tolist(), strict=True) if fine}

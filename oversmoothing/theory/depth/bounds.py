@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.depth.recurrence import Powers
+from oversmoothing.theory.depth.recurrence import Powers, square
 from oversmoothing.theory.layer.attention import (
     complement_basis,
     perron_deviation,
@@ -248,10 +248,7 @@ def first_depth(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction, depth: int) -> 
             y, z = hfc.at(start), c.at(start)
             above = -1
             for layer in range(start, min(start + _AT_ONCE, depth)):
-                size, mean = (
-                    sum((x * x for x in M.entries()), flint.arb(0)) for M in (y, z + E * y)
-                )
-                if not size <= bound * mean:
+                if not square(y) <= bound * square(z + E * y):
                     above = layer
                 y, z = T * y, C * z
             if above >= 0:

@@ -18,28 +18,18 @@ from typing import Any
 
 import flint
 import numpy as np
-from numpy.typing import NDArray
 
-from oversmoothing.theory.depth.recurrence import PRIMES, Powers, modulo, squared_norms_at
+from oversmoothing.theory.depth.recurrence import PRIMES, Powers, modulo, square, squared_norms_at
 from oversmoothing.theory.layer import attention
 from oversmoothing.theory.layer.layer import Entries, Layer
-from oversmoothing.theory.numbers import exact
+from oversmoothing.theory.numbers import exact, rounding
 from oversmoothing.theory.numbers.exact import (
     Heads,
     Matrix,
     squared_norms as squared_norms,
     to_flint,
 )
-from oversmoothing.theory.numbers.rounding import (
-    ScaledState,
-    add,
-    at_precision,
-    doublings,
-    normalise,
-    ratio_text,
-    to_ball,
-)
-from oversmoothing.theory.spectra.heads import ManyHeads
+from oversmoothing.theory.spectra.heads import ManyHeads, stacked
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -70,7 +60,7 @@ class Ratio:
             return "no value: the state is 0"
         if self.value is None:
             return "no value: HFC and LFC cancel further than is computed"
-        said = f"HFC/LFC = {ratio_text(self.value, self.log, 3)}"
+        said = f"HFC/LFC = {rounding.ratio_text(self.value, self.log, 3)}"
         if self.squared is None:
             return said
         text = exact.fraction_text(self.squared)
@@ -97,8 +87,8 @@ def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
     squared = hfc / lfc
     if squared == 0:
         return Ratio(0.0, -math.inf, squared)
-    with at_precision(96):
-        return replace(_ratio_of_ball(to_ball(squared)), squared=squared)
+    with rounding.at_precision(96):
+        return replace(_ratio_of_ball(rounding.to_ball(squared)), squared=squared)
 
 
 def _ratio_of_ball(squared: flint.arb) -> Ratio:
@@ -133,7 +123,7 @@ def ball_ratios(
     deaths = death(consensus, c0), death(block, y0) if n > 1 else 0
 
     def attempt(wanted: list[int], bits: int) -> dict[int, Ratio]:
-        eta = [to_ball(Fraction(1, n) - p) for p in pi]
+        eta = [rounding.to_ball(Fraction(1, n) - p) for p in pi]
         c = Powers(flint.arb_mat(consensus), flint.arb_mat(to_flint(c0)))
         return _decoupled(X0, c, flint.arb_mat(block), eta, deaths, wanted)
 
@@ -147,9 +137,9 @@ def _with_enough_bits(
 ) -> dict[int, Ratio]:
     """What is found with up to MAX_BITS bits; an attempt knows some of the depths asked for."""
     ratios: dict[int, Ratio] = {}
-    for bits in doublings(192, MAX_BITS):
+    for bits in rounding.doublings(192, MAX_BITS):
         if wanted := sorted(depths - ratios.keys()):
-            with at_precision(bits):
+            with rounding.at_precision(bits):
                 ratios |= attempt(wanted, bits)
     return ratios
 
@@ -164,7 +154,7 @@ def _by_recurrences(
         elif hfc == 0 or lfc == 0:
             ratios[depth] = ratio_of_squares(Fraction(hfc != 0), Fraction(lfc != 0))
         else:
-            with at_precision(320):
+            with rounding.at_precision(320):
                 ratios[depth] = _ratio_of_ball(hfc / lfc)
     return ratios
 
@@ -202,16 +192,10 @@ def ratio_from_balls(
     c: list[flint.arb], y: list[flint.arb], eta: list[flint.arb], n: int, d: int
 ) -> Ratio | None:
     """The ratio of X_L from c_L [d], y_L [n d] and eta = 1/n - pi; None where it is not known."""
-    hfc_squared, lfc_squared = flint.arb(0), flint.arb(0)
-    for j in range(d):
-        column = [y[i * d + j] for i in range(n)]
-        average = sum(column, flint.arb(0)) / n
-        centred = [x - average for x in column]
-        hfc_squared += sum((x * x for x in centred), flint.arb(0))
-        mean = c[j]
-        for e, x in zip(eta, centred, strict=True):
-            mean += e * x
-        lfc_squared += n * mean * mean
+    Y = flint.arb_mat(n, d, y)
+    centred = Y - flint.arb_mat(n, n, [flint.arb(1) / n] * n**2) * Y
+    mean = flint.arb_mat([c]) + flint.arb_mat([eta]) * centred
+    hfc_squared, lfc_squared = square(centred), n * square(mean)
     if lfc_squared == 0 and hfc_squared > 0:
         return Ratio(math.inf, math.inf)
     if hfc_squared == 0 and lfc_squared > 0:
@@ -241,14 +225,17 @@ def death(block: flint.fmpq_mat, start: Matrix) -> int | None:
 
 
 def numerical_ratios(
-    A: NDArray[np.float64], H: NDArray[np.float64], X0: NDArray[np.float64], depths: Iterable[int]
+    A: Array, H: Array, X0: Array, depths: Iterable[int], own: float = 1.0
 ) -> dict[int, Ratio]:
-    """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size."""
-    pi, none = attention.stationary_distribution(A), np.zeros((1, len(A) - 1))
-    return _of_states(iterated(A[None], H.T[None], X0, sorted(set(depths)), pi, none))
+    """HFC/LFC by iterating (Y, c) in float64 with separate power-of-two scales, any size.
+
+    A [n, n], H [d, d], or [heads, n, n] and [heads, d, d]; own as of `iterated`.
+    """
+    W = np.swapaxes(stacked(H), 1, 2)
+    return _of_states(iterated(stacked(A), W, X0, sorted(set(depths)), own))
 
 
-def _of_states(states: Iterable[ScaledState]) -> dict[int, Ratio]:
+def _of_states(states: Iterable[rounding.ScaledState]) -> dict[int, Ratio]:
     logs = {state.depth: state.log_hfc_lfc for state in states}
     return {
         depth: Ratio(None, None) if math.isnan(log) else ratio_of_log(log)
@@ -256,36 +243,52 @@ def _of_states(states: Iterable[ScaledState]) -> dict[int, Ratio]:
     }
 
 
-def iterated(
-    A: Array, W: Array, X0: Array, depths: Sequence[int], weights: Array, g: Array, own: float = 1.0
-) -> Iterator[ScaledState]:
-    """X' = own X + sum_h A_h X W_h at increasing depths, in Y = Q^T X and c = weights^T X (T1c-d).
+def couplings(A: Array) -> tuple[Array, Array]:
+    """pi [..., n] of c = pi^T X, and pi^T (A_h - I) Q [..., heads, n-1], by which HFC feeds c.
 
-    c' = own c + sum_h (c + g_h Y) W_h; the mean is c + (1/n - weights)^T Q Y.
-    A [heads, n, n], W [heads, d, d], X0 [n, d], weights [n], g [heads, n-1].
+    A [..., heads, n, n]. Of one head pi is stationary, and nothing is fed; of several it is 1/n.
+    """
+    heads, n = A.shape[-3:-1]
+    pi = attention.stationary_distributions(A.reshape(-1, n, n)).reshape(A.shape[:-1])
+    # A doubly stochastic head feeds nothing, whatever rounding says.
+    still = (pi == 1.0 / n).all(axis=-1, keepdims=True) | (heads == 1)
+    g = np.where(still, 0.0, A.mean(axis=-2) @ attention.complement_basis(n))
+    return pi[..., 0, :] if heads == 1 else np.full_like(pi[..., 0, :], 1.0 / n), g
+
+
+def iterated(
+    A: Array, W: Array, X0: Array, depths: Sequence[int], own: float = 1.0
+) -> Iterator[rounding.ScaledState]:
+    """X' = own X + sum_h A_h X W_h at increasing depths, in Y = Q^T X and c = pi^T X (T1c-d).
+
+    c' = own c + sum_h (c + g_h Y) W_h, pi and g from `couplings`; the mean is c + (1/n - pi)^T Q Y.
+    A [heads, n, n], W [heads, d, d], X0 [n, d].
     """
     n = A.shape[-1]
     Q, B, total = attention.complement_basis(n), attention.quotient(A), W.sum(axis=0)
-    eta = (1.0 / n - weights) @ Q
+    pi, g = couplings(A)
+    eta = (1.0 / n - pi) @ Q
     # Scaled first: differences of the largest numbers would overflow.
-    X0, exponent = normalise(X0)
+    X0, exponent = rounding.normalise(X0)
     # Q^T 1 = 0: a state at consensus has y = 0 exactly.
-    y, c = Q.T @ (X0 - X0[0]), weights @ X0
+    y, c = Q.T @ (X0 - X0[0]), pi @ X0
     y_exponent = c_exponent = exponent
     layer = 0
     for depth in depths:
         while layer < depth:
-            y, y_exponent = normalise(y, y_exponent)
-            c, c_exponent = normalise(c, c_exponent)
+            y, y_exponent = rounding.normalise(y, y_exponent)
+            c, c_exponent = rounding.normalise(c, c_exponent)
             c = own * c + c @ total
             if g.any():
-                c, c_exponent = add(c, c_exponent, np.einsum("hi,ij,hjk->k", g, y, W), y_exponent)
+                c, c_exponent = rounding.add(
+                    c, c_exponent, np.einsum("hi,ij,hjk->k", g, y, W), y_exponent
+                )
             y = own * y + ((B @ y) @ W).sum(axis=0)
             layer += 1
-        y, y_exponent = normalise(y, y_exponent)
-        c, c_exponent = normalise(c, c_exponent)
-        mean, scale = add(c, c_exponent, eta @ y, y_exponent)
-        yield ScaledState(depth, Q @ y, mean, float(y_exponent), float(scale))
+        y, y_exponent = rounding.normalise(y, y_exponent)
+        c, c_exponent = rounding.normalise(c, c_exponent)
+        mean, scale = rounding.add(c, c_exponent, eta @ y, y_exponent)
+        yield rounding.ScaledState(depth, Q @ y, mean, float(y_exponent), float(scale))
 
 
 def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> dict[int, Ratio]:
@@ -296,16 +299,16 @@ def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> 
     pi = None if case.may_balance else attention.stationary_balls(A, case.classes)
     uniform, eta = Fraction(1, n), [flint.arb(0)] * n
     if pi is None:
-        c0 = [to_ball(x) for x in exact.weighted_mean([uniform] * n, X0)]
+        c0 = [rounding.to_ball(x) for x in exact.weighted_mean([uniform] * n, X0)]
     else:
-        eta = [to_ball(uniform) - x for x in pi]
+        eta = [rounding.to_ball(uniform) - x for x in pi]
         c0 = (flint.arb_mat([pi]) * flint.arb_mat(to_flint(X0))).entries()
     consensus = to_flint(exact.plus_identity(H))
     c = Powers(flint.arb_mat(consensus), flint.arb_mat(d, 1, c0))
     deaths = death(consensus, exact.identity(d)), None
     # I + B' (x) H as of fractions.
     table: Any = A.tolist()
-    value: Any = [[to_ball(x) for x in row] for row in H]
+    value: Any = [[rounding.to_ball(x) for x in row] for row in H]
     rows: Any = exact.kronecker(attention.rational_quotient(table), value)
     block = flint.arb_mat(rows) + flint.arb_mat(to_flint(exact.identity(len(rows))))
     return _decoupled(X0, c, block, eta, deaths, depths)
@@ -349,18 +352,10 @@ def ratios_at(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio
                 ratios |= ball_ratios(A, H, X0, case.rational_pi, rest)
     rest = sorted(set(depths) - ratios.keys())
     if isinstance(case, ManyHeads):
-        ratios |= _heads_in_floats(case, start, rest)
+        ratios |= numerical_ratios(case.A, case.H, start.floats, rest, float(case.residual))
     else:
         ratios |= floating_ratios(case, start, rest)
     return dict(sorted(ratios.items()))
-
-
-def _heads_in_floats(case: ManyHeads, start: Entries, depths: list[int]) -> dict[int, Ratio]:
-    """m' = [m +] sum_h (m + 1^T A_h Q Y / n) W_h, without Y of a doubly stochastic head."""
-    even = np.array([not np.ptp(attention.stationary_distribution(a)) for a in case.A])
-    g = np.where(even[:, None], 0.0, case.A.mean(axis=1) @ attention.complement_basis(case.n))
-    W, uniform = np.swapaxes(case.H, 1, 2), np.full(case.n, 1.0 / case.n)
-    return _of_states(iterated(case.A, W, start.floats, depths, uniform, g, float(case.residual)))
 
 
 def floating_ratios(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:

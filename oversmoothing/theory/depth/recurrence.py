@@ -123,16 +123,15 @@ def squared_norms_at(
     hfc, lfc = Recurrence(away, away * a, w, away * x), Recurrence(mean, a, w, x)
     squares = {}
     for depth in depths:
-        states = hfc.at(depth, _NORM_BITS), lfc.at(depth, _NORM_BITS)
-        squares[depth] = _square_of(states[0], 1), _square_of(states[1], n)
+        y, m = hfc.at(depth, _NORM_BITS), lfc.at(depth, _NORM_BITS)
+        with at_precision(2 * _NORM_BITS):
+            squares[depth] = None if y is None else square(y), None if m is None else n * square(m)
     return squares
 
 
-def _square_of(part: flint.arb_mat | None, factor: int) -> flint.arb | None:
-    if part is None:
-        return None
-    with at_precision(2 * _NORM_BITS):
-        return factor * sum((x * x for x in part.entries()), flint.arb(0))
+def square(part: flint.arb_mat) -> flint.arb:
+    """||part||_F^2, at the precision of the context."""
+    return sum((x * x for x in part.entries()), flint.arb(0))
 
 
 def accuracy(q: flint.arb_mat, bits: int) -> float:
@@ -332,29 +331,21 @@ def hfc_lfc(X: flint.arb_mat, bits: int = BITS) -> flint.arb:
 def _norms(X: flint.arb_mat, bits: int) -> tuple[flint.arb, flint.arb]:
     n = X.nrows()
     with at_precision(bits):
-        hfc, lfc = flint.arb(0), flint.arb(0)
-        for column in X.transpose().tolist():
-            mean = sum(column, flint.arb(0)) / n
-            hfc += sum(((x - mean) * (x - mean) for x in column), flint.arb(0))
-            lfc += n * mean * mean
-        return _root(hfc), _root(lfc)
+        mean = flint.arb_mat(n, n, [flint.arb(1) / n] * n**2) * X
+        return _root(square(X - mean)), _root(square(mean))
 
 
 def cosine(X: flint.arb_mat, first: int, second: int, bits: int = BITS) -> flint.arb:
     """cos of the angle between two tokens."""
     with at_precision(bits):
-        x, y = (X.tolist()[i] for i in (first, second))
-        return _dot(x, y) / (_dot(x, x) * _dot(y, y)).sqrt()
+        gram = X * X.transpose()
+        return gram[first, second] / (gram[first, first] * gram[second, second]).sqrt()
 
 
 def angle_gap(X: flint.arb_mat, first: int, second: int, bits: int = BITS) -> flint.arb:
-    """1 - |cos| of two tokens as sin^2 / (1 + |cos|), sin^2 from the 2 x 2 minors."""
+    """1 - |cos| of two tokens: its cancellation costs digits, of which there are enough."""
     with at_precision(bits):
-        x, y = (X.tolist()[i] for i in (first, second))
-        minors = (x[i] * y[j] - x[j] * y[i] for i, j in combinations(range(len(x)), 2))
-        wedge = sum((m * m for m in minors), flint.arb(0))
-        size = _dot(x, x) * _dot(y, y)
-        return wedge / size / (1 + abs(_dot(x, y)) / size.sqrt())
+        return 1 - abs(cosine(X, first, second, bits))
 
 
 def worst_angle_gap(X: flint.arb_mat, bits: int = BITS) -> flint.arb:
@@ -423,7 +414,3 @@ def random_case(seed: int, n: int, d: int, shift: Fraction) -> tuple[Matrix, Mat
 def _root(x: flint.arb) -> flint.arb:
     """Square root of what is known to be >= 0, though its ball may reach below."""
     return x.sqrt() if x.lower() >= 0 else flint.arb(0).union(x.upper().sqrt())
-
-
-def _dot(x: list[flint.arb], y: list[flint.arb]) -> flint.arb:
-    return sum((a * b for a, b in zip(x, y, strict=True)), flint.arb(0))

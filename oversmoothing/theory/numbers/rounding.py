@@ -301,26 +301,25 @@ def _split(M: Array, axis: int, bits: int) -> tuple[Array, Array, Array | None]:
 
 @dataclass(frozen=True)
 class ScaledState:
-    """X_L = 2^log2_hfc_scale hfc + 1 (2^log2_mean_scale mean): hfc [n, d], mean [d].
+    """X_L = 2^log2_hfc_scale hfc + 1 (2^log2_mean_scale mean): hfc [..., n, d], mean [..., d].
 
-    The two scales are separate, so that neither part swamps the other at great depth.
+    The two scales [...] are separate, so that neither part swamps the other at great depth.
     """
 
     depth: int
     hfc: Array
     mean: Array
-    log2_hfc_scale: float
-    log2_mean_scale: float
+    log2_hfc_scale: Any
+    log2_mean_scale: Any
 
     @property
-    def log_hfc_lfc(self) -> float:
-        """log(||HFC||_F / ||LFC||_F); nan where both vanish."""
-        hfc = float(np.linalg.norm(self.hfc))
-        lfc = float(np.linalg.norm(self.mean)) * np.sqrt(len(self.hfc))
-        if hfc == 0 or lfc == 0:
-            return float("nan") if hfc == lfc else (-np.inf if hfc == 0 else np.inf)
+    def log_hfc_lfc(self) -> Any:
+        """log(||HFC||_F / ||LFC||_F) [...], a float of one state; nan where both vanish."""
+        hfc = np.linalg.norm(self.hfc, axis=(-2, -1))
+        lfc = np.linalg.norm(self.mean, axis=-1) * np.sqrt(self.hfc.shape[-2])
         scale = (self.log2_hfc_scale - self.log2_mean_scale) * np.log(2.0)
-        return float(np.log(hfc) - np.log(lfc) + scale)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(hfc) - np.log(lfc) + scale
 
 
 def ratio_text(value: float | None, log: float | None = None, digits: int = 3) -> str:
