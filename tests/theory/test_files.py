@@ -1,4 +1,4 @@
-"""What a result is written over, through and beside; that it is whole, tests/test_writers.py holds."""
+"""What a result is written over, through and beside; whole or not: tests/test_writers.py."""
 
 from __future__ import annotations
 

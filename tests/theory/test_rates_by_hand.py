@@ -25,7 +25,6 @@ from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.formulas import dominance
 from tests.support.tables import floats, matrix
 
 A2, A2_EXACT = floats("AA"), matrix("AA")
@@ -44,17 +43,6 @@ def test_rates_are_of_finite_eigenvalues():
         rank_rate([0.5], [])
     with pytest.raises(InputError, match="a must be a list of finite eigenvalues"):
         rank_rate([math.inf], [1.0])
-
-
-@pytest.mark.parametrize(
-    ("a", "h", "rate"),
-    [
-        ([0.5, -0.5], [2.0, -1.0], 2 / 3), ([0.5], [0.5], 5 / 6), ([0.5], [-1.0], math.inf),
-        ([], [1.0], 0.0),
-    ],
-)  # fmt: skip
-def test_T5a_the_ratio_rate_compares_the_largest_of_each_side(a, h, rate):
-    assert dominance(np.array(a), np.array(h)).rate == pytest.approx(rate, abs=0)
 
 
 @pytest.mark.parametrize(
