@@ -1,4 +1,4 @@
-"""T4e, T6b, T10: minimal polynomials, modes and discs of the checker, against numbers by hand."""
+"""T4e, T6b, T10: minimal polynomials, ties and discs of the checker, against numbers by hand."""
 
 from __future__ import annotations
 
@@ -79,69 +79,14 @@ def test_T4e_the_work_of_a_minimal_polynomial_is_its_degree_and_the_bits_of_a_la
         assert (minimal(*case) is not None) == (spent == work)
 
 
-# --- modes ---
+# --- the bits of a tie ---
 
-# x^3 - 3 x + 1, of three real roots; (1 +- sqrt 5)/2; x^3 - x^2 + ... with a pair.
-CUBIC, GOLDEN = "0 0 -1; 1 0 3; 0 1 0", "0 1; 1 1"
+# x^3 - 3 x + 1, of three real roots.
+CUBIC = "0 0 -1; 1 0 3; 0 1 0"
 
 
 def sides(A, H, bits=64):
     return Modes(matrix(A), matrix(H)).pairs(bits)
-
-
-def multipliers(pairs):
-    return sorted(float(pair.multiplier.real.mid()) for pair in pairs)
-
-
-def test_T6b_modes_are_1_plus_h_a_and_1_or_0_by_their_form():
-    for A, H, on_c, on_q in (
-        ("AA", "0", [1], [1]),
-        ("FLAT", "1/3", [4 / 3], [1]),
-        ("AA", GOLDEN, [1 + (1 - 5**0.5) / 2, 1 + (1 + 5**0.5) / 2], None),
-        ("1 0; 0 1", "1/2", [1.5], [1.5]),
-        # 1 + h a = 0, which 64 bits of 1/3 would not show.
-        ("2/3 1/3; 1/3 2/3", "-3", [-2], [0]),
-    ):
-        consensus, quotient = sides(A, H)
-        assert multipliers(consensus) == pytest.approx(on_c, rel=1e-14)
-        expected = [1 + (x - 1) / 2 for x in on_c] if on_q is None else on_q
-        assert multipliers(quotient) == pytest.approx(expected, rel=1e-14, abs=0)
-        assert (quotient[0].key == {"one"}) == (quotient[0].multiplier == 1)
-        assert (consensus[0].key == quotient[0].key) == (on_c == on_q)
-
-
-@pytest.mark.parametrize(
-    ("A", "H", "modes", "keys"),
-    [
-        # a = 1/5 and 1/2; a pair of conjugates; with h complex too, (h, a) goes with (conj, conj).
-        ("A3", "1/2", 2, 2),
-        ("C3", "1/2", 2, 1),
-        ("C3", "0 -1; 1 0", 4, 2),
-    ],
-)
-def test_T6b_modes_that_conjugates_share_have_one_key(A, H, modes, keys):
-    _, quotient = sides(A, H)
-    assert (len(quotient), len({pair.key for pair in quotient})) == (modes, keys)
-
-
-@pytest.mark.parametrize("H", [GOLDEN, CUBIC, "0 0 -1; 1 0 0; 0 1 -1"])
-def test_T6b_roots_know_their_places_and_those_of_their_conjugates(H):
-    consensus, _ = sides("AA", H)
-    assert [pair.h.index for pair in consensus] == list(range(len(consensus)))
-    for pair in consensus:
-        assert consensus[pair.h.conjugate].h.ball.overlaps(pair.h.ball.conjugate())
-
-
-@pytest.mark.parametrize("H", ["diag 1/2 -1 1/3", CUBIC])
-@pytest.mark.parametrize("A", ["A3", "1/10 4/5 1/10; 1/5 0 4/5; 3/5 2/5 0"])
-def test_T6b_modes_at_another_precision_are_those_chosen_and_no_others(A, H):
-    """Of A3 and a diagonal H each polynomial has one root, of the others several."""
-    modes = Modes(matrix(A), matrix(H))
-    for side, pairs in enumerate(modes.pairs(64)):
-        for pair in pairs:
-            found = modes.pairs(128, ([pair], []) if side == 0 else ([], [pair]))
-            assert len(found[side]) == 1 and not found[1 - side]
-            assert found[side][0].multiplier.overlaps(pair.multiplier)
 
 
 def test_T6b_the_bits_of_a_tie_are_those_of_its_norm():

@@ -152,13 +152,6 @@ def test_T4e_a_mode_that_is_not_there_is_never_found_and_one_beyond_rounding_is(
         assert (found.verdict_x0 == "SMOOTHING") == known
 
 
-def test_T2d_an_h_that_may_lie_beyond_minus_one_decides_nothing_where_a_may_be_one():
-    """a = 1 - 2e-17: of the h that round to -1 some are below it, and then consensus wins."""
-    A = [[1.0, 1e-17], [1e-17, 1.0]]
-    assert oversmoothing.verdict(A=A, H=[[-1.0]]).verdict == "UNDECIDED"
-    assert oversmoothing.verdict(A=A, H=[[-0.5]]).verdict == "NON_SMOOTHING"
-
-
 def test_T4c_the_zeros_of_a_head_leave_a_part_of_the_state_whatever_its_scale():
     """W_V G^-1 W_proj = e_1 e_1^T: the second column of X_0 stays, in a tie by the zeros of H."""
     A = np.array([[0.5, 0.5], [0.25, 0.75]])

@@ -122,27 +122,6 @@ def test_T10_each_component_holds_as_many_chosen_eigenvalues_as_it_has_discs(see
         assert not isinstance(found, Failure) and found.radii.max() < 1e-6
 
 
-@pytest.mark.parametrize("seed", range(0, 40, 3))
-def test_T10_without_an_error_the_discs_are_about_the_binary_numbers(seed):
-    """Against eigenvalues to 300 digits."""
-    M = chosen(seed, 2 + seed % 9).M
-    found = enclose(M)
-    if isinstance(found, Failure):
-        return
-    with at_precision(1000):
-        exact = flint.acb_mat([[flint.acb(x) for x in row] for row in M.tolist()])
-        count = np.zeros(len(M), dtype=int)
-        for value in exact.eig(algorithm="approx"):
-            homes = {
-                int(found.component[i])
-                for i, (z, r) in enumerate(zip(found.centres, found.radii, strict=True))
-                if abs(value - flint.acb(complex(z))) <= flint.arb(float(r)) * (1 + 1e-12) + 1e-60
-            }
-            assert len(homes) == 1
-            count[homes.pop()] += 1
-        assert count[: found.component.max() + 1].tolist() == np.bincount(found.component).tolist()
-
-
 @pytest.mark.parametrize("relative", [UNIT, 2.0**-24])
 @pytest.mark.parametrize("seed", range(20))
 def test_T10_the_radii_bound_the_exact_similarity_of_every_matrix_within_the_error(seed, relative):

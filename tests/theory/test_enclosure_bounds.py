@@ -26,8 +26,7 @@ from oversmoothing.theory.numbers.rounding import (
     upper_sum,
 )
 from oversmoothing.theory.spectra import layer_discs
-from oversmoothing.theory.spectra.blocks import _discs as ball_discs
-from oversmoothing.theory.spectra.discs import Discs, components, enclose
+from oversmoothing.theory.spectra.discs import components, enclose
 from oversmoothing.theory.verdict import stages
 from tests.support.tables import rational
 
@@ -133,15 +132,6 @@ def test_the_exponential_is_within_its_error():
 # --- the bounds of an enclosure ---
 
 
-def test_a_small_residual_leaves_small_radii():
-    """max(u) is over what there is: the radii scale with the matrix."""
-    M = np.diag([1.0, 2.0, 4.0]) + np.triu(np.ones((3, 3)), 1) / 8 + np.tri(3, k=-1) / 16
-    large, small = enclose(M), enclose(M * 2.0**-600)
-    assert isinstance(large, Discs) and isinstance(small, Discs)
-    assert (small.radii <= large.radii * 2.0**-600 * (1 + 1e-12)).all()
-    assert (small.radii >= large.radii * 2.0**-600 * (1 - 1e-12)).all()
-
-
 @pytest.mark.parametrize("scale", [1.0, -1.0, 2.0**300])
 def test_discs_that_touch_within_rounding_are_joined(scale):
     """|1 - (1 + t)| <= 8 u + (r + s)(1 + 8 u)."""
@@ -188,15 +178,6 @@ def test_T1h_a_weight_that_underflows_is_not_taken_for_a_zero():
         for weight in (0.0, 5e-324)
     )
     assert causal.radii[0] < gamma(5) / 2 and near.radii[0] > gamma(11) / 2
-
-
-def test_T10_a_disc_of_a_similarity_is_as_wide_as_its_row_and_as_its_column():
-    """left_vector bounds by columns what Gershgorin's theorem encloses by rows."""
-    identity = flint.acb_mat(2, 2, [1, 0, 0, 1])
-    found = ball_discs(identity, flint.acb_mat(2, 2, [1, 2, 0, 9]), 128)
-    for box in found.boxes:
-        assert 2 <= box.real.rad() < 2 + 1e-8 and 2 <= box.imag.rad() < 2 + 1e-8
-    assert found.alone == [True, True]
 
 
 # --- softmax ---
