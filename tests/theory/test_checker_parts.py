@@ -10,7 +10,7 @@ import pytest
 from oversmoothing.theory.checker import krylov
 from oversmoothing.theory.checker.krylov import minimal_polynomial
 from oversmoothing.theory.checker.spectra import Discs, left_eigenvector
-from oversmoothing.theory.checker.ties import Modes, equal, equality_bits
+from oversmoothing.theory.checker.ties import Modes, equality_bits
 from tests.support.tables import matrix, rational
 
 # --- minimal polynomials ---
@@ -26,30 +26,6 @@ def cycle(k, scale=1):
 
 def unit(k):
     return [[int(i == 0)] for i in range(k)]
-
-
-# 1 + a for a = 0 and for the product of all the primes: equal modulo each of them.
-FAR = math.prod(krylov.PRIMES)
-
-
-@pytest.mark.parametrize(
-    ("T", "H", "start", "coefficients"),
-    [
-        # 1 + h a = 3/4; nothing for a start of zeros; 1 + a is 2 and 5.
-        ("1/2", "-1/2", "1", [-3, 4]),
-        ("1/2", "-1/2", "0", [1]),
-        ("1 0 0; 0 4 0; 0 0 1", "1", "1; 1; 1", [10, -7, 1]),
-        ("1 7; 0 3", "5", "1; 1", [96, -22, 1]),
-        ("1/2 0; 0 1/5", "-1/2", "1; 1", [270, -660, 400]),
-        # The k-th power of a cycle is 1: its layer 1 + a has (x - 1)^k = 1.
-        (cycle(160), "1", unit(160), list(flint.fmpz_poly([-1, 1]) ** 160 - 1)),
-        (cycle(161), "1", unit(161), None),
-        (f"0 0; 0 {FAR}", "1", "1; 1", None),
-    ],
-)
-def test_T4e_the_minimal_polynomial_of_a_start_is_that_of_its_layers(T, H, start, coefficients):
-    found = minimal(T, H, start)
-    assert found is None if coefficients is None else list(found) == coefficients
 
 
 def test_T4e_what_holds_modulo_a_bad_prime_alone_is_no_relation(monkeypatch):
@@ -107,18 +83,6 @@ def test_T6b_the_bits_of_a_tie_are_those_of_its_norm():
         expected = q + (ways - 1) * (q + size) + 2
         assert equality_bits(first, second) == pytest.approx(expected, abs=1e-3)
         assert equality_bits(first, first) == 0
-
-
-def test_a_tie_by_conjugates_costs_no_bits_and_one_of_many_conjugates_is_beyond():
-    """x^6 - 3 x + 3 has roots that tie by nothing but their values."""
-    companion = [[int(i == j + 1) for j in range(6)] for i in range(6)]
-    companion[0][5], companion[1][5] = -3, 3
-    consensus, _ = sides("AA", companion, 200)
-    one = next(pair for pair in consensus if not pair.h.real)
-    mirrored = next(pair for pair in consensus if pair.h.index == one.h.conjugate)
-    assert equality_bits(one, mirrored) == 0 and equal(one, mirrored, 200)
-    others = [pair for pair in consensus if pair.key != one.key]
-    assert all(equality_bits(one, x) > 100 and equal(one, x, 200) is False for x in others)
 
 
 # --- discs ---

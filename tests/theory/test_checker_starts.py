@@ -15,24 +15,14 @@ import pytest
 from oversmoothing.theory.certificate import DEPTH_SIDE
 from oversmoothing.theory.checker import check as start, krylov as depths
 from oversmoothing.theory.checker.check import check_x0, coefficient, verdict_of
-from oversmoothing.theory.checker.krylov import (
-    check_depth,
-    closed_classes,
-    consensus_modes,
-    norm,
-    stationary,
-    systems,
-    two_norm,
-)
+from oversmoothing.theory.checker.krylov import check_depth, consensus_modes, norm, two_norm
 from oversmoothing.theory.checker.reading import Bounds, Claim, Given
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
-from oversmoothing.theory.numbers.exact import from_flint
 from tests.support.tables import matrix
 
 # The quotient block is defective, with 1/2 twice; nearly defective, with 1/2 and 1/10; complex.
 CHAIN = "1 0 0; 1/2 1/2 0; 0 1/2 1/2"
 STEEP = "1 0 0; 1/2 1/2 0; 1/100 89/100 1/10"
-PI3 = [Fraction(26, 40), Fraction(9, 40), Fraction(5, 40)]
 
 
 def given(A, H, X0=None):
@@ -45,34 +35,6 @@ def uniform(n):
 
 def column(n):
     return [[i + 1] for i in range(n)]
-
-
-# --- closed classes ---
-
-
-# Tokens 2 and 4 form one class, token 3 another; token 1 leaves into both.
-MIXED = "0 1/2 1/2 0; 0 3/4 0 1/4; 0 0 1 0; 0 1/2 0 1/2"
-
-
-@pytest.mark.parametrize(
-    ("A", "classes", "weights"),
-    [
-        ("A3", [[0, 1, 2]], [PI3]),
-        ("1 0; 0 1", [[0], [1]], [[1, 0], [0, 1]]),
-        ("1/3 2/3; 0 1", [[1]], [[0, 1]]),
-        (MIXED, [[1, 3], [2]], [[0, Fraction(2, 3), 0, Fraction(1, 3)], [0, 0, 1, 0]]),
-        # Tokens that reach each other in several steps are one class.
-        ("CYCLE", [[0, 1, 2]], [[Fraction(1, 3)] * 3]),
-        ("0 1 0 0; 0 0 1 0; 0 0 0 1; 0 0 1 0", [[2, 3]], [[0, 0, Fraction(1, 2), Fraction(1, 2)]]),
-    ],
-)  # fmt: skip
-def test_T1d_the_stationary_distribution_of_each_closed_class_is_solved_for(A, classes, weights):
-    A = matrix(A)
-    assert closed_classes(A) == classes
-    assert [[Fraction(int(x.p), int(x.q)) for x in row] for row in stationary(A)] == weights
-    X = [[i * i + 1] for i in range(len(A))]
-    expected = [[sum(w * x[0] for w, x in zip(row, X, strict=True))] for row in weights]
-    assert from_flint(systems(A, matrix(X))[0][1]) == expected
 
 
 # --- depth ---
@@ -177,6 +139,9 @@ def test_T5d_norms_are_bounds_from_above():
     assert not two_norm(wrong).is_finite()
 
 
+# --- what is checked of a start, and up to which sizes ---
+
+
 @pytest.mark.parametrize(
     ("H", "c", "modes"),
     [
@@ -200,8 +165,6 @@ def test_T5d_modes_of_consensus_have_their_growth_and_their_content(H, c, modes)
         [x for mode in modes for x in mode], rel=1e-9
     )
 
-
-# --- what is checked of a start, and up to which sizes ---
 
 DEPTH = Claim("SMOOTHING", eps=Fraction(1, 2), depth=3)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from types import SimpleNamespace as Some
 
+import flint
 import pytest
 
 from oversmoothing.theory.verdict.cosines import (
@@ -13,12 +15,15 @@ from oversmoothing.theory.verdict.cosines import (
     UNDEFINED,
     CosineLimit,
     TokensOfStart,
+    keep_their_angle,
     mean,
     smallest,
 )
 from oversmoothing.theory.verdict.resolvent import resolvent
+from oversmoothing.theory.verdict.tokens import token_of
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix
+from tests.theory.test_leading_by_hand import ByModulus, part
 
 EYE, EYE3 = "1 0; 0 1", "diag 1 1 1"
 CHAIN4 = "1 0 0 0; 1/2 1/2 0 0; 1/4 1/4 1/2 0; 1/4 1/8 1/8 1/2"
@@ -218,7 +223,78 @@ def test_T14g_a_cosine_takes_up_to_65536_bits(k, limit):
     assert tokens.cosines == {(0, 1): limit}
 
 
-# --- over pairs ---
+class Order(ByModulus):
+    """Neither an eigenvalue of A nor a rational factor helps."""
+
+    @staticmethod
+    def pairs(root):
+        return [Some(attention=None)]
+
+
+def tokens_of(*parts):
+    """Of these parts; any sum of two grows like the first."""
+    found = Some(
+        scale=1,
+        table=flint.fmpz_mat(len(parts), 1),
+        part=lambda rows: parts[0] if 1 not in rows[0] else parts[rows[0].index(1)],
+    )
+    return TokensOfStart(found), found
+
+
+# 1 +- 2i, whose powers are never real; 2; -2; 3 +- 4i.
+TURNING, TWO, LESS, OTHER = ([5, -2, 1], 1), ([-2, 1], 1), ([2, 1], 1), ([25, -6, 1], 1)
+
+
+# M^L e_1 for M = [[1, -2], [2, 1]] has the numerators z - 1 and 2: g . g = 0 at 1 + 2i.
+SPUN, MOVED = [[-1, 1], [2]], [[-3, 1], [1, 1]]
+
+
+BY_TURNS = [[0, 2], [4]]  # (1, 1) 2^L + (1, -1) (-2)^L
+
+
+NOTHING = [[0], [0]]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        # Sizes that may vanish: one pair leads and the tokens are multiples of each other.
+        (([[1], [0]], TURNING), ([[3], [0]], TURNING), True),
+        (([[1], [0]], TURNING), ([[1, 1], [0]], TURNING), False),
+        (([[1], [3]], TURNING), ([[2], [6]], TURNING), True),
+        (([[0], [2, 1]], TURNING), ([[0], [6, 3]], TURNING), True),
+        (([[1], [0]], TURNING), ([[-3], [0]], TURNING), True),
+        (([[1], [0]], TURNING), ([[0], [1]], TURNING), False),
+        (([*SPUN, [0]], TURNING), ([[0], [0], [1]], TURNING), False),
+        (([[0], [0], [1]], TURNING), ([*SPUN, [0]], TURNING), False),
+        (([[1]], TURNING), ([[1]], OTHER), False),
+        # 2^L - (-2)^L is 0 at every second depth, (1, 1) of both at every other.
+        (([[4]], TWO, LESS), ([[8]], TWO, LESS), False),
+        (([[0, 2], [0, 2]], TWO, LESS), ([[0, 2], [0, 2]], TWO, LESS), False),
+        # Features apart, whatever leads, or rational roots with orthogonal directions.
+        (([*SPUN, *NOTHING], TURNING), ([*NOTHING, *SPUN], TURNING), True),
+        (([[1], [0]], TWO), ([[0], [1]], TWO), True),
+        (([[1], [1]], TWO), ([[1], [-1]], LESS), True),
+        (([[1], [1]], TWO), ([[1], [-2]], LESS), False),
+        ((BY_TURNS, TWO, LESS), ([[1], [-1]], TWO), False),
+        (([[1], [-1]], TWO), (BY_TURNS, TWO, LESS), False),
+        (([[1], [0]], TWO), ([[1], [1]], LESS), False),
+        # One pair keeps sizes and products where its squares vanish.
+        ((SPUN, TURNING), (SPUN, TURNING), True),
+        ((SPUN, TURNING), (MOVED, TURNING), True),
+        ((MOVED, TURNING), (SPUN, TURNING), True),
+        ((SPUN, TURNING), ([[-1, 1], [-2]], TURNING), False),
+        ((SPUN, TURNING), (SPUN, OTHER), False),
+        # 2 and -2 lead with independent directions: no pair of conjugates, and no one h.
+        ((BY_TURNS, TWO, LESS), ([[0, 4], [6]], TWO, LESS), False),
+    ],
+)
+def test_T14h_two_tokens_keep_their_angle(first, second, expected):
+    parts = [part(numerators, *factors, order=Order) for numerators, *factors in (first, second)]
+    _, found = tokens_of(*parts)
+    tokens = tuple(map(token_of, parts))
+    assert keep_their_angle((0, 1), tokens, found) == expected
+
 
 HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
 

@@ -28,7 +28,6 @@ from oversmoothing.theory.spectra.discs import (
 from oversmoothing.theory.spectra.layer_discs import (
     attention_discs,
     attention_discs_all,
-    attention_spectrum,
     consensus_radius,
     eigenvalues,
     head_discs,
@@ -447,12 +446,6 @@ def test_each_bound_of_rho_C_comes_from_the_disc_that_gives_most():
     assert apart.low == pytest.approx(1.99) and apart.high == pytest.approx(2.01)
 
 
-def test_each_bound_of_rho_Q_holds_for_all_points_of_both_discs():
-    found = quotient_radius(discs([0.5], 0.1), discs([2.0], 0.25))
-    assert found.low == pytest.approx(2.0 - (0.2 + 0.125 + 0.025))
-    assert found.high == pytest.approx(2.0 + (0.2 + 0.125 + 0.025))
-
-
 def test_T10_the_bounds_hold_for_points_of_the_discs_in_fractions():
     rng = np.random.default_rng(1)
     for _ in range(200):
@@ -475,11 +468,6 @@ def test_only_an_exact_zero_gives_exactly_one():
     assert near.low < 1.0 < near.high
 
 
-def test_one_token_has_the_empty_quotient():
-    found = quotient_radius(discs([]), discs([1.0]))
-    assert (found.low, found.high, found.index) == (0.0, 0.0, None)
-
-
 # --- eigenvalues alone ---
 
 
@@ -496,19 +484,3 @@ def test_eigenvalues_scale_with_their_matrix_whatever_its_size(exponent):
     M = np.array([[1.0, 2.0], [3.0, -1.0]])
     plain, scaled = eigenvalues(M), eigenvalues(np.ldexp(M, exponent))
     assert scaled.tolist() == (plain * 2.0**exponent).tolist()
-
-
-def test_T1h_causal_attention_shows_its_spectrum_on_the_diagonal():
-    A = np.array([[1.0, 0, 0, 0], [1.0, 0.0, 0, 0], [0.25, 0.25, 0.5, 0], [0.2, 0.2, 0.3, 0.3]])
-    found = attention_spectrum(A)
-    assert found.tolist() == [0.0, 0.3, 0.5]
-    assert attention_spectrum(np.eye(2)).tolist() == [1]
-    upper = attention_spectrum(A[::-1, ::-1])
-    assert upper.tolist() == [0.0, 0.3, 0.5]
-
-
-def test_T1c_further_copies_of_1_are_exact_and_the_rest_is_kept():
-    block = np.array([[0.75, 0.25], [0.5, 0.5]])
-    found = attention_spectrum(np.kron(np.eye(3), block))
-    assert found[:2].tolist() == [1, 1]
-    assert found[2:] == pytest.approx(0.25, abs=1e-7)

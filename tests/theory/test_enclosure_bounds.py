@@ -26,7 +26,7 @@ from oversmoothing.theory.numbers.rounding import (
     upper_sum,
 )
 from oversmoothing.theory.spectra import layer_discs
-from oversmoothing.theory.spectra.discs import components, enclose
+from oversmoothing.theory.spectra.discs import components
 from oversmoothing.theory.verdict import stages
 from tests.support.tables import rational
 
@@ -145,30 +145,6 @@ def test_discs_that_touch_within_rounding_are_joined(scale):
         centres = scale * np.array([1.0, 1.0 + gap])
         label = components(centres + 0j, np.full(2, radius * abs(scale)))
         assert (label[0] == label[1]) == joined
-
-
-@pytest.mark.parametrize(("d", "r"), [(1, 1), (2, 2), (3, 3), (2, 5), (3, 2), (6, 1)])
-def test_T10_the_discs_of_a_head_hold_every_product_within_its_rounding(monkeypatch, d, r):
-    """gamma_k |P| |Q| for inner products of length k: r for a square head, d for a core."""
-    asked = []
-
-    def spy(M, error):
-        asked.append((M, error))
-        return enclose(M, error)
-
-    monkeypatch.setattr(layer_discs, "enclose", spy)
-    rng = np.random.default_rng(d + 10 * r)
-    W_V, W_proj = rng.standard_normal((d, r)), rng.standard_normal((r, d))
-    assert len(layer_discs.head_discs(W_V, W_proj)) == d
-    ((M, error),) = asked
-    P, Q, length = (W_V, W_proj, r) if r >= d else (W_proj, W_V, d)
-    assert np.allclose(M, P @ Q)
-    for i, j in np.ndindex(M.shape):
-        size = sum(Fraction(abs(x)) * Fraction(abs(y)) for x, y in zip(P[i], Q[:, j], strict=True))
-        proved = exact_gamma(length) * size
-        assert proved <= Fraction(error[i, j])
-        assert Fraction(error[i, j]) <= exact_gamma(length + 2) * size * (1 + 100 * U)
-    assert (abs(P @ Q - M) <= error).all()
 
 
 def test_T1h_a_weight_that_underflows_is_not_taken_for_a_zero():

@@ -17,11 +17,12 @@ from oversmoothing.theory.verdict.by_fractions import compare, squared_modulus
 from oversmoothing.theory.verdict.leading import (
     bits_of,
     embeddings,
+    proportional,
     proportionality_bits,
     working_bits,
 )
 from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part
-from oversmoothing.theory.verdict.tokens import every
+from oversmoothing.theory.verdict.tokens import every, real_power
 
 
 class ByModulus:
@@ -96,6 +97,34 @@ def test_T14h_every_Nth_term_of_a_token_is_the_sequence_of_its_part(name, period
 # --- proportion by the gap ---
 
 
+@pytest.mark.parametrize(
+    ("coefficients", "expected"),
+    [
+        # Primitive fifth, seventh, eighth, ninth and twelfth roots of unity.
+        ([1, 1, 1, 1, 1], {5}),
+        ([1] * 7, {7}),
+        ([1, 0, 0, 0, 1], {4}),
+        ([1, 0, 0, 1, 0, 0, 1], {9}),
+        ([1, 0, -1, 0, 1], {6}),
+        # i, 1 + i, a sixth of a turn, 3/2 + sqrt(3)/2 i; a real root alone and with a third.
+        ([1, 0, 1], {2}),
+        ([2, -2, 1], {4}),
+        ([1, -1, 1], {3}),
+        ([3, -3, 1], {6}),
+        ([-3, 1], {1}),
+        ([-2, 0, 0, 1], {1, 3}),
+        # 1 +- 2i, and the roots of z^4 - 2 z + 5: no power is real.
+        ([5, -2, 1], {None}),
+        ([5, -2, 0, 0, 1], {None}),
+        # i sqrt 2, and sqrt 2 times a twelfth of a turn.
+        ([2, 0, 1], {2}),
+        ([4, 0, -2, 0, 1], {6}),
+    ],
+)
+def test_T14h_the_first_real_power_of_each_root(coefficients, expected):
+    assert {real_power(x) for x in roots(*coefficients)} == expected
+
+
 def test_T5a_a_number_of_the_field_of_the_roots_has_so_many_conjugates():
     cubic = roots(-1, -1, 0, 1)
     real, turning = ([x for x in cubic if x.is_real == kind] for kind in (True, False))
@@ -124,6 +153,23 @@ def test_T5a_the_gap_bound_is_the_product_of_heights_in_the_least_number_of_bits
     # Rational numbers that are integers need no more than 1.
     (two,) = roots(-2, 1)
     assert proportionality_bits((of([c], two, growth=Growth((two,), 0)),) * 2, [two]) == 64
+
+
+@pytest.mark.parametrize(
+    ("numerators", "together", "expected"),
+    [
+        # x = 1 +- 2 i: N = z and 3 z are proportional; z and 2 - z are not, though the real parts
+        # of x^2 agree, and x^2 and conj(x)^2 are two frequencies: their sum would agree.
+        (([0, 1], [0, 3]), False, True),
+        (([0, 1], [2, -1]), False, False),
+        (([0, 1], [2, -1]), True, False),
+    ],
+)
+def test_T5a_proportional_parts_are_proved_so_and_no_others(numerators, together, expected):
+    parts = tuple(part([n], ([5, -2, 1], 1)) for n in numerators)
+    x, y = (Eigenvalue(parts[0].factors[0][0], k) for k in range(2))
+    apart = [[(x, y), (y, x)]] if together else [[(x, y)], [(y, x)]]
+    assert proportional(parts, [x, y], [[(x, x), (y, y)], *apart]) == expected
 
 
 def test_T5a_evaluation_costs_heights_degrees_and_powers_of_the_largest_root():

@@ -14,7 +14,6 @@ from oversmoothing.theory.depth import ratios
 from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes, closed_form
 from oversmoothing.theory.depth.eigenbasis import EPS, Multipliers
 from oversmoothing.theory.depth.ratios import (
-    EXACT_DEPTH,
     ITERATED_DEPTH,
     ball_ratios,
     death,
@@ -69,23 +68,6 @@ def test_T11_5_a_ratio_at_any_depth(A, H, X0, logs, way):
         if log is not None:
             value = math.inf if log > 709.7 else math.exp(log)
             assert found[depth].value == pytest.approx(value, rel=1e-8, abs=5e-324)
-
-
-@pytest.mark.parametrize("read", [matrix, floats])
-def test_T11_1_one_token_has_the_ratio_0_until_it_dies(read):
-    for h, logs in (("1/2", [-math.inf, -math.inf]), ("-1", [-math.inf, None])):
-        found = verdict(A=read("1"), H=read(h), X0=read("3"), depth=[0, 5]).hfc_lfc
-        assert [ratio.log for ratio in found.values()] == logs
-
-
-def test_T11_5_the_squared_ratio_is_exact_up_to_its_depth_and_in_balls_beyond():
-    found = ratios_at(
-        *read_layer(matrix("AA"), [["1/2"]], [[1], [2]]), [0, EXACT_DEPTH, EXACT_DEPTH + 1]
-    )
-    assert found[0].squared == Fraction(1, 9)
-    assert found[EXACT_DEPTH].squared == Fraction(5, 6) ** (2 * EXACT_DEPTH) / 9
-    assert found[EXACT_DEPTH + 1].squared is None
-    assert found[EXACT_DEPTH + 1].value == pytest.approx((5 / 6) ** (EXACT_DEPTH + 1) / 3)
 
 
 @pytest.mark.parametrize(

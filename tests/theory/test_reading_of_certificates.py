@@ -2,17 +2,20 @@
 
 import hashlib
 import json
+from fractions import Fraction
 
 import pytest
 
 from oversmoothing.theory.checker.reading import (
     KIND,
     SCHEMA_VERSION,
+    Bounds,
     NotACertificate,
     binary,
     digest,
     parse,
     ratio,
+    read_claim,
     read_input,
 )
 
@@ -102,3 +105,16 @@ def test_the_H_of_a_head_is_written_out_up_to_40_features_or_where_it_is_no_larg
     head = {"W_V": [["1"] * r] * d, "W_proj": [["1"] * d] * r}
     found = read_input({"numbers": "fractions", "A": [["1"]]} | head)
     assert found.d == d and found.rational == dense
+
+
+def test_T4e_a_coefficient_that_is_not_0_lies_above_0_and_up_to_1():
+    def claimed(low, high, **more):
+        part = {"mode": "consensus", "coefficient": [low.hex(), high.hex()]} | more
+        return read_claim({"verdict": "SMOOTHING", "genericity": part}).coefficient
+
+    assert claimed(0.25, 1.0) == Bounds(Fraction(1, 4), Fraction(1))
+    for low, high, words in ((0.25, 1.5, "up to 1"), (0.0, 1.0, "above 0"), (-0.5, 1.0, "above 0")):
+        with pytest.raises(NotACertificate, match=words):
+            claimed(low, high)
+    with pytest.raises(NotACertificate, match="genericity holds 'e'"):
+        claimed(0.25, 1.0, e=2)
