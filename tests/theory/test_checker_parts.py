@@ -10,7 +10,7 @@ import pytest
 from oversmoothing.theory.checker import krylov
 from oversmoothing.theory.checker.krylov import minimal_polynomial
 from oversmoothing.theory.checker.spectra import Discs, left_eigenvector
-from oversmoothing.theory.checker.ties import Modes, equality_bits
+from oversmoothing.theory.checker.ties import Modes, equal, equality_bits
 from tests.support.tables import matrix, rational
 
 # --- minimal polynomials ---
@@ -86,6 +86,19 @@ def test_T6b_the_bits_of_a_tie_are_those_of_its_norm():
 
 
 # --- discs ---
+
+
+def test_a_tie_by_conjugates_costs_no_bits_and_one_of_many_conjugates_is_beyond():
+    """x^6 - 3 x + 3 has roots that tie by nothing but their values."""
+    companion = [[int(i == j + 1) for j in range(6)] for i in range(6)]
+    companion[0][5], companion[1][5] = -3, 3
+    consensus, _ = sides("AA", companion, 200)
+    one = next(pair for pair in consensus if not pair.h.real)
+    mirrored = next(pair for pair in consensus if pair.h.index == one.h.conjugate)
+    assert equality_bits(one, mirrored) == 0 and equal(one, mirrored, 200)
+    others = [pair for pair in consensus if pair.key != one.key]
+    assert all(equality_bits(one, x) > 100 and equal(one, x, 200) is False for x in others)
+
 
 EYE = flint.acb_mat(2, 2, [1, 0, 0, 1])
 

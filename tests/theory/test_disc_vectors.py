@@ -21,6 +21,7 @@ from oversmoothing.theory.verdict.by_discs import cell_discs
 from oversmoothing.theory.verdict.disc_modes import DiscModes, left_vectors
 from oversmoothing.theory.verdict.disc_start import DiscStart
 from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.limits import Limits, limits_of_state, ratio_of
 from tests.support.tables import floats, matrix
 from tests.theory.test_cells_by_hand import A as A_BY_HAND, H as H_BY_HAND
 
@@ -33,6 +34,25 @@ def drawn(
     """A vector, or a state, with an error of each entry of its own."""
     value = rng.standard_normal(shape) + (0 if real else 1j * rng.standard_normal(shape))
     return Bounded(value, error * rng.random(shape))
+
+
+@pytest.mark.parametrize(
+    ("width", "known"), [(0.2, True), (0.85, True), (1.1, False), (4.0, False)]
+)
+def test_a_limit_is_a_number_where_it_is_known_to_a_ten_millionth(width, known):
+    """||s|| / (sqrt n |m|) with s = (3, 4) within width 1e-7 of itself, m = 5 exactly known."""
+    spread = Bounded(np.array([3.0, 4.0]), np.array([3.0, 4.0]) * width * 1e-7)
+    mean = Bounded(np.array([5.0]), np.zeros(1))
+    found = ratio_of(spread, mean, 4)
+    assert found == (pytest.approx(0.5, rel=1e-7) if known else None)
+    assert ratio_of(spread, Bounded(np.zeros(1), np.zeros(1)), 4) is None
+    # The tokens 3, 5 and -1, 1: HFC/LFC = sqrt(2 (1 + 1)) / (sqrt 2 * 4) = .3535...
+    X = np.array([[3.0, -1.0], [5.0, 1.0]])
+    state = Bounded(X, np.full((2, 2), width * 5e-8))
+    exact = 2.0 / (np.sqrt(2) * 4.0)
+    found = limits_of_state(state, 2)
+    assert found == Limits("constant", pytest.approx(exact, rel=1e-7) if known else None, 2)
+    assert limits_of_state(Bounded(X - [4.0, 0.0], state.error), 1) == Limits(None, None, 1)
 
 
 def cell(seed: int, relative: float, causal: bool = False) -> tuple[DiscModes, np.ndarray]:

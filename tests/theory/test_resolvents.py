@@ -242,6 +242,31 @@ def test_T4e_a_decoder_of_many_tokens_with_Jordan_blocks_is_decided_for_each_X_0
 # --- what X_0 contains ---
 
 
+@pytest.mark.parametrize(
+    ("A", "H", "X0", "consensus", "quotient", "comparison"),
+    [
+        ("AA", "1/2", "1; 2", 1.5, 1.25, 1),
+        ("AA", "-1/2", "1; 2", 0.5, 0.75, -1),
+        ("AA", "-4/3", "1; 2", 1 / 3, 1 / 3, 0),
+        ("AA", "-1/2", "2; 2", 0.5, None, 1),
+        ("AA", "1/2", "1; -1", None, 1.25, -1),
+        # a = 1/2 and a = 1/5 under h = 1/2: 5/4 and 11/10.
+        ("A3", "1/2", "1; 2; 4", 1.5, 1.25, 1),
+        ("AA", "-2", "1; 2", 1.0, 0.0, 1),
+        ("AA", "-2", "1; -1", None, 0.0, None),
+        ("7/10 3/10; 3/10 7/10", "-5/2", "1; -1", None, 0.0, None),
+    ],
+)
+def test_T4e_the_radii_of_a_start_are_those_of_the_modes_it_contains(
+    A, H, X0, consensus, quotient, comparison
+):
+    found = start_content(matrix(A), matrix(H), matrix(X0))
+    assert found.comparison == comparison and found.vanishes == (comparison is None)
+    assert found.at_consensus == (quotient is None)
+    for seen, radius in ((found.consensus, consensus), (found.quotient, quotient)):
+        assert seen == (radius if radius is None else pytest.approx(radius, rel=1e-15))
+
+
 def test_T4_roots_that_agree_to_hundreds_of_bits_lie_one_in_each_ball():
     """(x - 1)^3 - t and its kin around 2: roots of known places, conjugate pairs among them."""
     tiny = 10**150
