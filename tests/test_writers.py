@@ -48,8 +48,14 @@ def report() -> Report:
     return inspect(tiny_model("vit-"), random_pixels(2), name="tiny")
 
 
-def several(folder: Path, age: str) -> None:
-    write_together({folder / "a": age, folder / "new" / "b": age.encode()})
+def several(*before: str) -> Callable[[Path, str], None]:
+    """Three files, of which so many are there before."""
+
+    def write(folder: Path, age: str) -> None:
+        names = before if age == "old" else ("a", "b", "new/c")
+        write_together({folder / name: f"{age} {name}" for name in names})
+
+    return write
 
 
 def figure(folder: Path, age: str) -> None:
@@ -75,7 +81,9 @@ def certificate(folder: Path, age: str) -> None:
 
 # What writes the files of one result: all of them new, or all of them as they were.
 TOGETHER: dict[str, Callable[[Path, str], None]] = {
-    "several files": several,
+    "several new files": several(),
+    "several files of which one is there": several("a"),
+    "several files": several("a", "b", "new/c"),
     "a figure": figure,
     "a result": result,
     "the record of a long search": thorough,
@@ -101,6 +109,7 @@ def trials(
     write: Callable[[Path], None],
     fault: BaseException,
     prepare: Callable[[Path], None],
+    after: bool = False,
 ) -> Iterator[tuple[Path, str, bool]]:
     """(folder, step, whether it was said) after each step failed in a folder of its own."""
     for step in range(500):
@@ -108,7 +117,7 @@ def trials(
         place.mkdir()
         prepare(place)
         said = True
-        with failing(step, fault, place) as disk:
+        with failing(step, fault, place, after) as disk:
             try:
                 write(place)
                 said = False
@@ -149,6 +158,22 @@ def test_the_files_of_a_result_are_all_new_or_all_old(
     if name == "a certificate" and isinstance(fault, OSError):
         said = [line for line in capfd.readouterr().err.splitlines() if not line.startswith(" ")]
         assert len(said) == failures and all("No space left" in line for line in said)
+
+
+def test_an_interrupt_right_after_a_step_leaves_all_new_or_all_old(tmp_path: Path) -> None:
+    write = TOGETHER["several files"]
+    whole = []
+    for age in ("old", "new"):
+        (tmp_path / age).mkdir()
+        write(tmp_path / age, age)
+        whole.append(held(tmp_path / age))
+    for place, step, _ in trials(
+        tmp_path, lambda p: write(p, "new"), FAULTS[1], lambda p: write(p, "old"), after=True
+    ):
+        if step.endswith((" open", " mkstemp")):  # its name never came back
+            for stray in place.rglob(".writing-*"):
+                stray.unlink()
+        assert held(place) in whole, step
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=["full", "interrupt"])

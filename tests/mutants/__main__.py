@@ -64,9 +64,9 @@ _TESTS = {
     "tests/theory": """block_structure cells_by_hand certificates
     certificates_stages checker_parts checker_starts checker_verdicts cosines_by_hand
     disc_vectors discs dominance edge_cases enclosure_bounds golden heads_and_roundings
-    intervals_of_radii invariant_blocks leading_by_hand limits low_precision onset outcome
-    rates rates_by_hand ratios_by_hand reading_of_certificates resolvents
-    spectra_of_the_checker verdicts_by_hand words_of_a_verdict""",
+    invariant_blocks leading_by_hand limits onset outcome rates_by_hand ratios_by_hand
+    reading_of_certificates resolvents spectra_of_the_checker verdicts_by_hand
+    words_of_a_verdict""",
     "tests/forgeries": """forgeries garbled""",
     "tests/simulations": """evolve_methods states_by_hand""",
 }

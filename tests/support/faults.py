@@ -29,6 +29,7 @@ class Disk:
 
     fault: BaseException
     step: int
+    after: bool = False
     calls: list[str] = field(default_factory=list)
     failed: str = ""
 
@@ -37,6 +38,8 @@ class Disk:
         self.calls.append(name)
         if len(self.calls) == self.step + 1:
             self.failed = name
+            if self.after:
+                genuine(*given, **named)
             raise self.fault
         return genuine(*given, **named)
 
@@ -70,10 +73,10 @@ class Stream:
 
 
 @contextmanager
-def failing(step: int, fault: BaseException, within: Path) -> Iterator[Disk]:
+def failing(step: int, fault: BaseException, within: Path, after: bool = False) -> Iterator[Disk]:
     """Raise `fault` in the place of the call of that number that names something in `within`, or
-    that writes into a stream opened there."""
-    disk = Disk(fault, step)
+    that writes into a stream opened there, or right after it."""
+    disk = Disk(fault, step, after)
     ours: set[int] = set()
 
     def concerns(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> bool:

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from types import SimpleNamespace as Some
 
-import flint
 import numpy as np
 import pytest
 
 from oversmoothing.theory.layer.attention import cyclic_groups
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.spectra.blocks import Block
 from oversmoothing.theory.verdict.by_cells import (
     LARGEST_SIDE,
-    Mode,
     decided_in_cell,
     departures,
     modes_of,
@@ -298,44 +295,6 @@ def test_T6_1_minus_a_and_small_eigenvalues_keep_their_digits():
         # The multiplier is taken the way that keeps these digits: 1 + h - h s.
         (mode,) = [x for x in found.all_modes() if not x.attention.consensus]
         assert abs(float((1.5 - mode.multiplier).real.mid()) - 0.5e-20) < 1e-30
-
-
-# --- modes ---
-
-
-def block(value, columns=(0,), conjugate=(), real=True, consensus=False):
-    ball = flint.acb(complex(value))
-    return Block(columns, [[ball]], ball, real, conjugate, consensus)
-
-
-def mode(h, a, consensus=False, full=True, value=None):
-    one = flint.acb(complex(a))
-    side = block(1 - complex(a), consensus=consensus)
-    return Mode(side, value or block(h), 1 + flint.acb(complex(h)) * one, True, full)
-
-
-SHARED, TURNING = block(-0.5), block(1j, (0,), (1,), False)
-BACK, OTHER = block(-1j, (1,), (0,), False), block(-2j, (2,), (3,), False)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "equal"),
-    [
-        (mode(-0.5, 1, True, value=SHARED), mode(-0.5, 1, True, value=SHARED), True),
-        (mode(-0.5, 1, True, value=SHARED), mode(-0.5, 1, True, False, SHARED), False),
-        # Two blocks of one value, and other eigenvalues of A, are not seen to be equal.
-        (mode(-0.5, 1, True, value=SHARED), mode(-0.5, 1, True), False),
-        (mode(-0.5, 1, True, value=SHARED), mode(-0.5, 1, value=SHARED), False),
-        # 1 + 0 is 1, whatever makes the 0; one of them is not enough.
-        (mode(0, 0.5), mode(3, 0), True),
-        (mode(3, 0), mode(0, 1, True), True),
-        (mode(3, 0), mode(0.5, 0.5), False),
-        (mode(1j, 1, True, value=TURNING), mode(-1j, 1, True, value=BACK), True),
-        (mode(1j, 1, True, value=TURNING), mode(-2j, 1, True, value=OTHER), False),
-    ],
-)
-def test_T4_modes_are_equal_by_structure_alone(first, second, equal):
-    assert first.equals(second) == equal == second.equals(first)
 
 
 def test_T4e_where_nothing_leads_nothing_is_said():

@@ -13,31 +13,21 @@ from hypothesis import assume, given, settings, strategies as st
 import oversmoothing
 from oversmoothing.theory.certificate import certify, genericity, make_certificate
 from oversmoothing.theory.checker.check import check_certificate
-from oversmoothing.theory.layer.attention import softmax_within, stationary_balls
+from oversmoothing.theory.layer.attention import softmax_within
 from oversmoothing.theory.layer.layer import Layer, load_layer, read_layer
 from oversmoothing.theory.numbers.exact import to_float
-from oversmoothing.theory.numbers.rounding import at_precision, largest, norm
+from oversmoothing.theory.numbers.rounding import at_precision, largest
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.blocks import enclose_in_balls
-from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
+from oversmoothing.theory.spectra.discs import Discs, Failure, enclose_all
 from oversmoothing.theory.spectra.layer_discs import attention_discs
 from oversmoothing.theory.verdict import stages
-from oversmoothing.theory.verdict.stages import (
-    attention_balls,
-    ball_side,
-    ball_stage,
-    certify_spectra,
-    decide,
-    exact_stage,
-    float_stage,
-    outward,
-    value_core,
-)
+from oversmoothing.theory.verdict.stages import ball_stage, decide, exact_stage, float_stage
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.forgeries.forging import forged, refused
-from tests.support.tables import floats, matrix
+from tests.support.tables import floats
 
-A3, FLOAT = matrix("A3"), floats("AA")
+FLOAT = floats("AA")
 RNG = np.random.default_rng(0)
 LOGITS = RNG.standard_normal((7, 7))
 CAUSAL = np.where(np.triu(np.ones((7, 7)), 1) > 0, -np.inf, LOGITS)
@@ -189,43 +179,6 @@ def test_beyond_its_size_a_near_tie_stays_undecided(monkeypatch, size):
     confirmed(found.body)
 
 
-def test_what_is_not_enclosed_is_undecided_with_its_reason():
-    bad, good = Failure("why not"), enclose(np.array([[0.5]]))
-    for pair, name in (((bad, good), "A"), ((good, bad), "H")):
-        found = certify_spectra(*pair)
-        assert (
-            found.verdict == "UNDECIDED"
-            and found.reason == f"spec({name}) was not enclosed: why not"
-        )
-        assert found.consensus is None and found.quotient is None and found.margin is None
-        assert found.method.startswith("float64")
-
-
-def test_a_head_goes_through_balls_by_its_core():
-    W_V, W_proj = np.array([[1.0], [2.0], [0.0]]), np.array([[0.25, 0.125, 7.0]])
-    case = Layer.of(FLOAT, factors=(W_V, W_proj))
-    core, zeros = value_core(case)
-    assert (core.nrows(), int(2 * core[0, 0]), zeros) == (1, 1, 2) and ball_side(case) == 2
-    assert ball_stage(case).verdict == decide(case)[0].verdict == "SMOOTHING"
-    dense, none = value_core(Layer.of(FLOAT, [[0.5]]))
-    assert (dense.nrows(), none) == (1, 0)
-
-
-def test_bounds_are_rounded_outward():
-    with at_precision(128):
-        third = flint.arb(1) / 3
-        low, high = outward(third)
-        assert low < 1 / 3 < high
-        top = largest([flint.arb(1, 0.5), flint.arb(1.25), flint.arb(0)])
-        assert float(top.lower()) == pytest.approx(1.25) and float(top.upper()) == pytest.approx(
-            1.5
-        )
-        assert float(norm([flint.acb(3), flint.acb(0, 4)]).mid()) == pytest.approx(5)
-        case = Layer.of(A3, [[1]])
-        pi = [float(x.mid()) for x in stationary_balls(attention_balls(case), case.classes)]
-    assert pi == pytest.approx([0.65, 0.225, 0.125])
-
-
 @given(own.exact_cases(max_n=4, max_d=3))
 @settings(max_examples=60)
 def test_all_stages_agree(drawn):
@@ -235,26 +188,6 @@ def test_all_stages_agree(drawn):
     exact, _ = exact_stage(case)
     for stage in (float_stage, ball_stage):
         assert stage(case).verdict in (exact.verdict, "UNDECIDED")
-
-
-def test_T10_two_tokens_move_by_both_of_their_errors():
-    """A = [[a, 1-a], [b, 1-b]] has a - b beside 1."""
-    A, error = np.array([[0.75, 0.25], [0.25, 0.75]]), 1e-3
-    for slack in ([[1, 1], [1, 1]], [[1, 1], [0, 0]], [[0, 0], [1, 1]]):
-        found = attention_discs(A, error * np.array(slack, dtype=float))
-        least = error * sum(row[0] for row in slack)
-        # B is centred: what one token may be off by is shared with the other.
-        assert least <= found.radii[0] <= 2 * least * (1 + 1e-9) + 1e-15
-        assert found.centres[0] == 0.5
-
-
-def test_T1h_what_the_error_leaves_above_the_diagonal_is_not_causal():
-    """[[1 - e, e], [1/2, 1/2]] has 1/2 - e."""
-    A, error = np.array([[1.0, 0.0], [0.5, 0.5]]), np.zeros((2, 2))
-    error[0] = 1e-3
-    found = attention_discs(A, error)
-    assert abs(found.centres[0] - (0.5 - 1e-3)) <= found.radii[0] + 1e-12
-    assert np.array_equal(attention_discs(A, np.zeros((2, 2))).centres, [0.5])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -280,33 +213,6 @@ def test_T10_left_eigenvectors_hold_for_every_matrix_of_the_cell(seed):
 
 
 # -------------------------------------------------------------------------------------- stacks
-
-
-def same(first, second):
-    """The same discs but for the order in which products are summed."""
-    if isinstance(first, Failure) or isinstance(second, Failure):
-        return type(first) is type(second)
-    near = np.abs(first.centres - second.centres) <= first.radii + second.radii
-    wide = np.abs(first.radii - second.radii) <= 0.5 * (first.radii + second.radii)
-    return bool(near.all() and wide.all())
-
-
-@pytest.mark.parametrize("k", [0, 1, 2, 5, 40])
-def test_a_stack_has_the_discs_of_its_members(k):
-    """Real and complex spectra, failures and all, across block boundaries."""
-    rng = np.random.default_rng(k)
-    M = rng.standard_normal((14, k, k))
-    M[::3] = M[::3] + np.swapaxes(M[::3], 1, 2)
-    error = np.abs(M) * 1e-12
-    if k > 1:
-        M[4, 0, 1] = np.nan
-        M[7] = np.eye(k, k=1)
-    for wide in (None, error):
-        together = enclose_all(M, wide)
-        for i, found in enumerate(together):
-            assert same(found, enclose(M[i], None if wide is None else wide[i]))
-    assert k < 2 or isinstance(together[4], Failure)
-    assert sum(isinstance(each, Discs) for each in together) >= 12
 
 
 def test_a_singular_basis_fails_alone(monkeypatch):

@@ -1,4 +1,4 @@
-"""T4e, T6b, T10: minimal polynomials, modes and discs of the checker, against numbers by hand."""
+"""T4e, T6b, T10: minimal polynomials, ties and discs of the checker, against numbers by hand."""
 
 from __future__ import annotations
 
@@ -28,30 +28,6 @@ def unit(k):
     return [[int(i == 0)] for i in range(k)]
 
 
-# 1 + a for a = 0 and for the product of all the primes: equal modulo each of them.
-FAR = math.prod(krylov.PRIMES)
-
-
-@pytest.mark.parametrize(
-    ("T", "H", "start", "coefficients"),
-    [
-        # 1 + h a = 3/4; nothing for a start of zeros; 1 + a is 2 and 5.
-        ("1/2", "-1/2", "1", [-3, 4]),
-        ("1/2", "-1/2", "0", [1]),
-        ("1 0 0; 0 4 0; 0 0 1", "1", "1; 1; 1", [10, -7, 1]),
-        ("1 7; 0 3", "5", "1; 1", [96, -22, 1]),
-        ("1/2 0; 0 1/5", "-1/2", "1; 1", [270, -660, 400]),
-        # The k-th power of a cycle is 1: its layer 1 + a has (x - 1)^k = 1.
-        (cycle(160), "1", unit(160), list(flint.fmpz_poly([-1, 1]) ** 160 - 1)),
-        (cycle(161), "1", unit(161), None),
-        (f"0 0; 0 {FAR}", "1", "1; 1", None),
-    ],
-)
-def test_T4e_the_minimal_polynomial_of_a_start_is_that_of_its_layers(T, H, start, coefficients):
-    found = minimal(T, H, start)
-    assert found is None if coefficients is None else list(found) == coefficients
-
-
 def test_T4e_what_holds_modulo_a_bad_prime_alone_is_no_relation(monkeypatch):
     """1 + a is 2 and 5, the same modulo 3."""
     assert all(flint.fmpz(p).is_prime() for p in krylov.PRIMES)
@@ -79,69 +55,14 @@ def test_T4e_the_work_of_a_minimal_polynomial_is_its_degree_and_the_bits_of_a_la
         assert (minimal(*case) is not None) == (spent == work)
 
 
-# --- modes ---
+# --- the bits of a tie ---
 
-# x^3 - 3 x + 1, of three real roots; (1 +- sqrt 5)/2; x^3 - x^2 + ... with a pair.
-CUBIC, GOLDEN = "0 0 -1; 1 0 3; 0 1 0", "0 1; 1 1"
+# x^3 - 3 x + 1, of three real roots.
+CUBIC = "0 0 -1; 1 0 3; 0 1 0"
 
 
 def sides(A, H, bits=64):
     return Modes(matrix(A), matrix(H)).pairs(bits)
-
-
-def multipliers(pairs):
-    return sorted(float(pair.multiplier.real.mid()) for pair in pairs)
-
-
-def test_T6b_modes_are_1_plus_h_a_and_1_or_0_by_their_form():
-    for A, H, on_c, on_q in (
-        ("AA", "0", [1], [1]),
-        ("FLAT", "1/3", [4 / 3], [1]),
-        ("AA", GOLDEN, [1 + (1 - 5**0.5) / 2, 1 + (1 + 5**0.5) / 2], None),
-        ("1 0; 0 1", "1/2", [1.5], [1.5]),
-        # 1 + h a = 0, which 64 bits of 1/3 would not show.
-        ("2/3 1/3; 1/3 2/3", "-3", [-2], [0]),
-    ):
-        consensus, quotient = sides(A, H)
-        assert multipliers(consensus) == pytest.approx(on_c, rel=1e-14)
-        expected = [1 + (x - 1) / 2 for x in on_c] if on_q is None else on_q
-        assert multipliers(quotient) == pytest.approx(expected, rel=1e-14, abs=0)
-        assert (quotient[0].key == {"one"}) == (quotient[0].multiplier == 1)
-        assert (consensus[0].key == quotient[0].key) == (on_c == on_q)
-
-
-@pytest.mark.parametrize(
-    ("A", "H", "modes", "keys"),
-    [
-        # a = 1/5 and 1/2; a pair of conjugates; with h complex too, (h, a) goes with (conj, conj).
-        ("A3", "1/2", 2, 2),
-        ("C3", "1/2", 2, 1),
-        ("C3", "0 -1; 1 0", 4, 2),
-    ],
-)
-def test_T6b_modes_that_conjugates_share_have_one_key(A, H, modes, keys):
-    _, quotient = sides(A, H)
-    assert (len(quotient), len({pair.key for pair in quotient})) == (modes, keys)
-
-
-@pytest.mark.parametrize("H", [GOLDEN, CUBIC, "0 0 -1; 1 0 0; 0 1 -1"])
-def test_T6b_roots_know_their_places_and_those_of_their_conjugates(H):
-    consensus, _ = sides("AA", H)
-    assert [pair.h.index for pair in consensus] == list(range(len(consensus)))
-    for pair in consensus:
-        assert consensus[pair.h.conjugate].h.ball.overlaps(pair.h.ball.conjugate())
-
-
-@pytest.mark.parametrize("H", ["diag 1/2 -1 1/3", CUBIC])
-@pytest.mark.parametrize("A", ["A3", "1/10 4/5 1/10; 1/5 0 4/5; 3/5 2/5 0"])
-def test_T6b_modes_at_another_precision_are_those_chosen_and_no_others(A, H):
-    """Of A3 and a diagonal H each polynomial has one root, of the others several."""
-    modes = Modes(matrix(A), matrix(H))
-    for side, pairs in enumerate(modes.pairs(64)):
-        for pair in pairs:
-            found = modes.pairs(128, ([pair], []) if side == 0 else ([], [pair]))
-            assert len(found[side]) == 1 and not found[1 - side]
-            assert found[side][0].multiplier.overlaps(pair.multiplier)
 
 
 def test_T6b_the_bits_of_a_tie_are_those_of_its_norm():
@@ -164,6 +85,9 @@ def test_T6b_the_bits_of_a_tie_are_those_of_its_norm():
         assert equality_bits(first, first) == 0
 
 
+# --- discs ---
+
+
 def test_a_tie_by_conjugates_costs_no_bits_and_one_of_many_conjugates_is_beyond():
     """x^6 - 3 x + 3 has roots that tie by nothing but their values."""
     companion = [[int(i == j + 1) for j in range(6)] for i in range(6)]
@@ -175,8 +99,6 @@ def test_a_tie_by_conjugates_costs_no_bits_and_one_of_many_conjugates_is_beyond(
     others = [pair for pair in consensus if pair.key != one.key]
     assert all(equality_bits(one, x) > 100 and equal(one, x, 200) is False for x in others)
 
-
-# --- discs ---
 
 EYE = flint.acb_mat(2, 2, [1, 0, 0, 1])
 

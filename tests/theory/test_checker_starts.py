@@ -13,28 +13,16 @@ import numpy as np
 import pytest
 
 from oversmoothing.theory.certificate import DEPTH_SIDE
-from oversmoothing.theory.checker import check as start, krylov as depths, spectra
+from oversmoothing.theory.checker import check as start, krylov as depths
 from oversmoothing.theory.checker.check import check_x0, coefficient, verdict_of
-from oversmoothing.theory.checker.krylov import (
-    View,
-    check_depth,
-    closed_classes,
-    consensus_modes,
-    norm,
-    stationary,
-    systems,
-    two_norm,
-)
-from oversmoothing.theory.checker.reading import Bounds, Check, Claim, Given
+from oversmoothing.theory.checker.krylov import check_depth, consensus_modes, norm, two_norm
+from oversmoothing.theory.checker.reading import Bounds, Claim, Given
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
-from oversmoothing.theory.numbers.exact import from_flint
-from tests.support.tables import complex_matrix, matrix
+from tests.support.tables import matrix
 
 # The quotient block is defective, with 1/2 twice; nearly defective, with 1/2 and 1/10; complex.
 CHAIN = "1 0 0; 1/2 1/2 0; 0 1/2 1/2"
 STEEP = "1 0 0; 1/2 1/2 0; 1/100 89/100 1/10"
-H2 = "1/2 1/3; -1/4 1/5"
-PI3 = [Fraction(26, 40), Fraction(9, 40), Fraction(5, 40)]
 
 
 def given(A, H, X0=None):
@@ -47,53 +35,6 @@ def uniform(n):
 
 def column(n):
     return [[i + 1] for i in range(n)]
-
-
-# --- the two systems ---
-
-
-@pytest.mark.parametrize("h", ["1/2", "-4/3"])
-def test_T1c_T1d_the_systems_of_the_checker_are_one_layer(h):
-    A, H, X = matrix("A3"), matrix(h), matrix("1; 2; 4")
-    layers = [[from_flint(M) for M in system] for system in systems(A, X)]
-    (one, c), (_, y) = layers
-    assert one == [[1]] and c == [[sum(p * x[0] for p, x in zip(PI3, X, strict=True))]]
-    assert y == [[X[1][0] - X[0][0]], [X[2][0] - X[0][0]]]
-    after = exact_state(A, H, X, [1])[1]
-    moved = [
-        [[z[0] + H[0][0] * sum(b * v[0] for b, v in zip(row, Z, strict=True))]
-         for row, z in zip(T, Z, strict=True)]
-        for T, Z in layers
-    ]  # fmt: skip
-    assert moved[0] == [[sum(p * x[0] for p, x in zip(PI3, after, strict=True))]]
-    assert moved[1] == [[after[1][0] - after[0][0]], [after[2][0] - after[0][0]]]
-    (one, c), (B, Y) = systems(matrix("1"), matrix("3 5"))
-    assert [(M.nrows(), M.ncols()) for M in (one, c, B, Y)] == [(1, 1), (1, 2), (0, 0), (0, 2)]
-
-
-# Tokens 2 and 4 form one class, token 3 another; token 1 leaves into both.
-MIXED = "0 1/2 1/2 0; 0 3/4 0 1/4; 0 0 1 0; 0 1/2 0 1/2"
-
-
-@pytest.mark.parametrize(
-    ("A", "classes", "weights"),
-    [
-        ("A3", [[0, 1, 2]], [PI3]),
-        ("1 0; 0 1", [[0], [1]], [[1, 0], [0, 1]]),
-        ("1/3 2/3; 0 1", [[1]], [[0, 1]]),
-        (MIXED, [[1, 3], [2]], [[0, Fraction(2, 3), 0, Fraction(1, 3)], [0, 0, 1, 0]]),
-        # Tokens that reach each other in several steps are one class.
-        ("CYCLE", [[0, 1, 2]], [[Fraction(1, 3)] * 3]),
-        ("0 1 0 0; 0 0 1 0; 0 0 0 1; 0 0 1 0", [[2, 3]], [[0, 0, Fraction(1, 2), Fraction(1, 2)]]),
-    ],
-)  # fmt: skip
-def test_T1d_the_stationary_distribution_of_each_closed_class_is_solved_for(A, classes, weights):
-    A = matrix(A)
-    assert closed_classes(A) == classes
-    assert [[Fraction(int(x.p), int(x.q)) for x in row] for row in stationary(A)] == weights
-    X = [[i * i + 1] for i in range(len(A))]
-    expected = [[sum(w * x[0] for w, x in zip(row, X, strict=True))] for row in weights]
-    assert from_flint(systems(A, matrix(X))[0][1]) == expected
 
 
 # --- depth ---
@@ -159,15 +100,6 @@ def test_T5d_a_depth_needs_consensus_that_wins_and_is_there(A, H, X, words):
     assert not found.accepted and found.beyond and words in found.words
 
 
-def test_T5d_a_flat_start_a_deep_one_and_one_mode_that_refuses():
-    flat = depth_of("AA", "1/2", "2; 2", 0, "1/10")
-    assert flat.accepted and "HFC = 0" in flat.words
-    # Powers multiply roundings by as much as the depth: 512 bits and 8 for each of its own.
-    assert depth_of("AA", H2, "1 2; 3 5", 2**60, "1/10").accepted
-    early = depth_of("AA", "1/2 0; 0 1/4", "1 2; 3 5", 1, "1/1000")
-    assert not early.accepted and not early.beyond
-
-
 @pytest.mark.parametrize(
     ("A", "h", "X", "depth", "early"),
     [
@@ -182,20 +114,6 @@ def test_T5d_a_slow_rate_takes_no_longer(A, h, X, depth, early):
     assert depth_of(A, h, X, depth, "1/1000").accepted
     found = depth_of(A, h, X, depth - early, "1/1000")
     assert not found.accepted and not found.beyond and time.perf_counter() - began < 5
-
-
-def test_T5d_a_stretch_of_layers_is_covered_by_the_norms_of_the_powers():
-    """S = [[1/2, 4], [0, 1/2]]: ||S||, ||S^2||, ||S^4|| are 4.06, 4.02 and 2, ||S^8|| below 1;
-    S^L y = (2^-L, 0)."""
-    view = View(complex_matrix([[0.5, 4], [0, 0.5]]), complex_matrix([[1], [0]]), flint.arb(1))
-    for layer in (0, 3):
-        for room, layers in ((0.9, 0), (2, 1), (5, 2), (20, 4), (40, math.inf)):
-            assert view.covered(layer, flint.arb(room * 0.5**layer)) == layers
-    twice = View(complex_matrix([[0.5]]), complex_matrix([[8]]), flint.arb(2))
-    assert twice.covered(0, flint.arb(16)) == math.inf and twice.covered(0, flint.arb(15)) == 0
-    for size in (1, 1.5, math.nan, math.inf):
-        S = complex_matrix([[size, 0], [0, 0.5]])
-        assert not View(S, complex_matrix([[1], [0]]), flint.arb(1)).contracts
 
 
 def test_T5d_no_depth_where_the_bound_is_not_seen_in_the_steps_allowed(monkeypatch):
@@ -219,6 +137,9 @@ def test_T5d_norms_are_bounds_from_above():
         assert size - 1e-15 <= found.upper() and found < size + 1e-3
     wrong = flint.acb_mat([[flint.acb("nan"), 0], [0, 0.5]])
     assert not two_norm(wrong).is_finite()
+
+
+# --- what is checked of a start, and up to which sizes ---
 
 
 @pytest.mark.parametrize(
@@ -245,8 +166,6 @@ def test_T5d_modes_of_consensus_have_their_growth_and_their_content(H, c, modes)
     )
 
 
-# --- what is checked of a start, and up to which sizes ---
-
 DEPTH = Claim("SMOOTHING", eps=Fraction(1, 2), depth=3)
 
 
@@ -257,22 +176,6 @@ def test_T5d_a_depth_is_claimed_and_confirmed_up_to_96_coordinates(n, d, followe
     H = [[Fraction(int(i == j), i + 1) for j in range(d)] for i in range(d)]
     found = check_x0(given(uniform(n), H, X0), DEPTH)
     assert (found.accepted, found.beyond) == (followed, not followed)
-
-
-def test_T5d_a_depth_is_confirmed_of_matrices_and_a_start_that_are_all_given(monkeypatch):
-    X, H, A = matrix("1; 2"), matrix("1/3"), matrix("FLAT")
-    assert check_x0(Given(A, None, H, None, X), DEPTH).accepted
-    for own in ((None, H, X), (A, [], X), (A, H, None)):
-        found = check_x0(Given(own[0], None, own[1], None, own[2]), DEPTH)
-        words = "a depth is confirmed for A and H in fractions or binary64 only"
-        assert found == Check(False, words, beyond=True)
-    # Without both a depth and an eps there is none.
-    for claim in (Claim("SMOOTHING", eps=Fraction(1, 2)), Claim("SMOOTHING", depth=3)):
-        assert check_x0(Given(None, None, H, None, X), claim) == Check(True, "")
-    for known in (A, H):
-        monkeypatch.setattr(start.spectra, "has_polynomial", lambda M, _, known=known: M is known)
-        found = check_x0(Given(A, None, H, None, X), DEPTH)
-        assert not found.accepted and found.beyond
 
 
 @pytest.mark.parametrize(("n", "told"), [(9, True), (48, True), (49, False)])
@@ -327,12 +230,6 @@ def test_T4e_a_side_of_more_than_160_modes_leaves_the_verdict_open():
     assert verdict_of(cycle, matrix("1/3"), matrix(first)) is None
     turned[1] = [2 * x + 1 for x in turned[0]]
     assert verdict_of(matrix("FLAT"), cycle, matrix(turned)) is None
-
-
-@pytest.mark.parametrize(("tie", "found"), [((["c"], ["q"]), "TIE"), (9e9, None)])
-def test_T4e_roots_that_balls_do_not_part_tie_by_proof_alone(monkeypatch, tie, found):
-    monkeypatch.setattr(start, "tied", lambda *_: tie)
-    assert verdict_of(matrix("AA"), matrix("-4/3"), matrix("1; 2")) == found
 
 
 # --- genericity ---
@@ -400,15 +297,3 @@ def test_T4d_coefficients_reach_from_close_to_0_up_to_1(H, X0, low, words):
     )
     assert found.accepted == (words is not None) and found.beyond == (words is None)
     assert words is None or words in found.words
-
-
-def test_T4d_without_the_spectra_that_it_needs_there_is_no_coefficient(monkeypatch):
-    monkeypatch.setattr(spectra, "DISC_SIZE", 2)
-    tokens, features = (
-        given(uniform(4), "1/2", column(4)),
-        given("FLAT", "diag 1 2 3", "1 2 3; 4 5 7"),
-    )
-    assert coefficient(tokens, False, 160) is None and coefficient(tokens, True, 160) > 0
-    assert coefficient(features, True, 160) is None
-    found = start.check_genericity(features, Bounds(Fraction(0), Fraction(1)), True)
-    assert not found.accepted and found.beyond and "could not be confirmed" in found.words

@@ -10,7 +10,6 @@ from types import SimpleNamespace as Some
 import flint
 import pytest
 
-from oversmoothing.theory.spectra.algebraic import Factor
 from oversmoothing.theory.verdict.cosines import (
     OSCILLATES,
     UNDEFINED,
@@ -224,9 +223,6 @@ def test_T14g_a_cosine_takes_up_to_65536_bits(k, limit):
     assert tokens.cosines == {(0, 1): limit}
 
 
-# --- tokens as sequences ---
-
-
 class Order(ByModulus):
     """Neither an eigenvalue of A nor a rational factor helps."""
 
@@ -245,13 +241,17 @@ def tokens_of(*parts):
     return TokensOfStart(found), found
 
 
-# --- what keeps an angle ---
-
 # 1 +- 2i, whose powers are never real; 2; -2; 3 +- 4i.
 TURNING, TWO, LESS, OTHER = ([5, -2, 1], 1), ([-2, 1], 1), ([2, 1], 1), ([25, -6, 1], 1)
+
+
 # M^L e_1 for M = [[1, -2], [2, 1]] has the numerators z - 1 and 2: g . g = 0 at 1 + 2i.
 SPUN, MOVED = [[-1, 1], [2]], [[-3, 1], [1, 1]]
+
+
 BY_TURNS = [[0, 2], [4]]  # (1, 1) 2^L + (1, -1) (-2)^L
+
+
 NOTHING = [[0], [0]]
 
 
@@ -296,18 +296,6 @@ def test_T14h_two_tokens_keep_their_angle(first, second, expected):
     assert keep_their_angle((0, 1), tokens, found) == expected
 
 
-# --- phases and roots ---
-
-
-def test_real_roots_that_agree_to_25_digits_are_their_own_conjugates():
-    x, big = flint.fmpz_poly([0, 1]), flint.fmpz(10) ** 25
-    p = (x - big) * (x - big - 1) * (x - big - 2) * (x - 3) - 1
-    assert len(p.factor()[1]) == 1
-    assert Factor(p, 1, (1,)).conjugate_index == [0, 1, 2, 3]
-
-
-# --- over pairs ---
-
 HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
 
 
@@ -331,18 +319,3 @@ HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
 )
 def test_T14i_cos_min_and_cos_mean_over_residues(limits, features, least, average):
     assert smallest(limits, features) == least and mean(limits, features) == average
-
-
-@pytest.mark.parametrize(
-    ("A", "H", "X0", "cosine"),
-    [
-        # mu = i and -i lead all: four residues with one cosine.
-        ("1/2 1/2; 1/2 1/2", "-1 -1; 1 -1", "-1 0; -1 2", 1 / 5**0.5),
-        # mu = 1 + 2^(1/2) - 1 and its conjugate: irrational roots whose sum is rational.
-        ("1 0; 0 1", "0 1; 1 -2", "-2 2; -1 0", 1 / 2**0.5),
-    ],
-)
-def test_T14h_equal_limits_at_all_residues_are_one_limit(A, H, X0, cosine):
-    seen = found(A, H, X0)
-    for limit in (seen.cosine_limits[0, 1], seen.cos_min, seen.cos_mean):
-        assert (limit.tends_to, limit.values) == ("constant", (pytest.approx(cosine, rel=1e-15),))

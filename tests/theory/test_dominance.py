@@ -214,12 +214,6 @@ def test_T6b_the_gap_bound_takes_a_leading_coefficient_once_for_a_pair_and_twice
     assert gap_bits(consensus, other) == pytest.approx(q + size + 2, abs=1e-5)
 
 
-def test_T1_one_token_leaves_consensus_alone():
-    found = exact_dominance(matrix([[1]]), matrix([[1, 0], [0, "1/2"]]))
-    assert found.comparison == 1 and not found.quotient and found.bits_needed == 64
-    assert found.radius(False) == 0 and found.radius(True) == 2
-
-
 def test_a_radius_that_cancels_is_known_to_half_of_its_bits():
     """h = -1 + 10^-60, from a root of x^2 - 2 next to it: 1 + h takes 200 bits off."""
     h = Fraction(math.isqrt(2 * 10**120), 10**60) + 1
@@ -256,29 +250,6 @@ def test_where_equality_is_out_of_reach_2_to_the_14_bits_still_separate():
         ]
         is None
     )
-
-
-def test_T2_modes_that_tie_with_the_largest_bring_their_conjugates():
-    """|1 + 4| = |1 + 2 +- 4 i| = 5."""
-    found = exact_dominance(HALF, matrix([[4, 0, 0], [0, 2, -4], [0, 4, 2]]))
-    assert len(found.consensus) == 3
-    # The pair first, then what exceeds it.
-    larger = exact_dominance(HALF, matrix([[0, -4, 0], [4, 0, 0], [0, 0, 7]]))
-    assert len(larger.consensus) == 1 and larger.consensus[0].value.is_real
-
-
-def test_a_tie_is_proved_where_both_sides_know_their_largest(monkeypatch):
-    """h = 1 and -3: |1 + h| = 2 twice, which is left open here."""
-    of_all = by_fractions.compare
-
-    def open_in_consensus(first, second):
-        if first.attention is second.attention is None and first is not second:
-            return None, 5
-        return (0, 3) if first.attention is not second.attention else of_all(first, second)
-
-    monkeypatch.setattr(by_fractions, "compare", open_in_consensus)
-    found = exact_dominance(HALF, matrix([[1, 0], [0, -3]]))
-    assert found.comparison is None and len(found.consensus) == 2
 
 
 def test_T4c_a_jordan_block_beside_a_simple_mode_leaves_the_rank_open():

@@ -16,7 +16,6 @@ from oversmoothing.theory.layer.layer import (
     check_attention,
     load_layer,
     read_entries,
-    read_layer,
     softmax,
 )
 from oversmoothing.theory.support.errors import InputError
@@ -33,15 +32,6 @@ def test_a_rank_deficient_head_ties_at_exactly_1_when_nothing_exceeds_it():
     assert (result.verdict, result.margin) == ("TIE", 0.0)
     dense = verdict(A=A, W=W_V @ (-0.5 * W_V.T))
     assert dense.verdict in ("UNDECIDED", "TIE")
-
-
-def test_W_is_the_transpose_of_H():
-    A = [[0.75, 0.25], [0.25, 0.75]]
-    W = [[0.0, 1.0], [0.0, -0.5]]
-    H = [[0.0, 0.0], [1.0, -0.5]]
-    X0 = [[1.0, 2.0], [3.0, 5.0]]
-    first, second = (verdict(A=A, X0=X0, depth=3, **k) for k in ({"W": W}, {"H": H}))
-    assert first.hfc_lfc[3].value == second.hfc_lfc[3].value
 
 
 def test_exact_entries_of_every_kind_are_understood():
@@ -224,23 +214,6 @@ def test_entries_are_positive_by_the_fractions_where_rounding_would_lose_them():
     ]
 
 
-@pytest.mark.parametrize(
-    ("logits", "balanced"),
-    [
-        ([[0.0, 1.0], [1.0, 0.0]], True),
-        ([[0.0, 1.0, 2.0], [2.0, 0.0, 1.0], [1.0, 2.0, 0.0]], True),
-        # The same rows, other columns; the same columns, other rows; two of three rows alike.
-        ([[0.0, 1.0], [0.0, 1.0]], False),
-        ([[0.0, 0.0], [1.0, 1.0]], False),
-        ([[0.0, 1.0, 2.0], [1.0, 0.0, 2.0], [1.0, 2.0, 3.0]], False),
-        ([[1.0, 2.0, 3.0], [0.0, 1.0, 2.0], [2.0, 0.0, 1.0]], False),
-    ],
-)
-def test_T2d_columns_of_logits_may_balance_where_rows_and_columns_hold_the_same(logits, balanced):
-    assert Layer.of(logits=logits, H=[[0.5]]).may_balance is balanced
-    assert Layer.of(FLOATS, [[0.5]]).may_balance
-
-
 def test_binary_rows_are_divided_by_their_sums_and_fractions_are_taken_as_they_are():
     A = [[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.6, 0.1, 0.3]]
     rows = Layer.of(A, [[0.5]]).rational_A
@@ -251,17 +224,6 @@ def test_binary_rows_are_divided_by_their_sums_and_fractions_are_taken_as_they_a
     near = Layer.of(logits=[[0.0, 1.0], [2.0, 0.0]], H=[[0.5]])
     assert [sum(row) for row in near.rational_A] == [1, 1]
     np.testing.assert_allclose(np.array(near.rational_A, dtype=float), near.A, rtol=1e-15)
-
-
-@pytest.mark.parametrize("X0", [None, [["0"], ["0"]], [["1"], ["0"]], [[f"1/{10**400}"], ["0"]]])
-def test_T11_a_start_at_zero_is_told_from_none_and_from_one_that_underflows(X0):
-    _, start = read_layer(A2, H1, X0)
-    assert (start is not None and start.is_zero) is (X0 == [["0"], ["0"]])
-    assert (start is None) is (X0 is None)
-    floats = None if X0 is None else [[float(Fraction(x)) for x in row] for row in X0]
-    zero = floats is not None and not np.any(floats)
-    _, start = read_layer(FLOATS, [[0.5]], floats)
-    assert (start is not None and start.is_zero) is zero
 
 
 @pytest.mark.parametrize(

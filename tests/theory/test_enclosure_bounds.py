@@ -26,8 +26,7 @@ from oversmoothing.theory.numbers.rounding import (
     upper_sum,
 )
 from oversmoothing.theory.spectra import layer_discs
-from oversmoothing.theory.spectra.blocks import _discs as ball_discs
-from oversmoothing.theory.spectra.discs import Discs, components, enclose
+from oversmoothing.theory.spectra.discs import components
 from oversmoothing.theory.verdict import stages
 from tests.support.tables import rational
 
@@ -133,15 +132,6 @@ def test_the_exponential_is_within_its_error():
 # --- the bounds of an enclosure ---
 
 
-def test_a_small_residual_leaves_small_radii():
-    """max(u) is over what there is: the radii scale with the matrix."""
-    M = np.diag([1.0, 2.0, 4.0]) + np.triu(np.ones((3, 3)), 1) / 8 + np.tri(3, k=-1) / 16
-    large, small = enclose(M), enclose(M * 2.0**-600)
-    assert isinstance(large, Discs) and isinstance(small, Discs)
-    assert (small.radii <= large.radii * 2.0**-600 * (1 + 1e-12)).all()
-    assert (small.radii >= large.radii * 2.0**-600 * (1 - 1e-12)).all()
-
-
 @pytest.mark.parametrize("scale", [1.0, -1.0, 2.0**300])
 def test_discs_that_touch_within_rounding_are_joined(scale):
     """|1 - (1 + t)| <= 8 u + (r + s)(1 + 8 u)."""
@@ -157,30 +147,6 @@ def test_discs_that_touch_within_rounding_are_joined(scale):
         assert (label[0] == label[1]) == joined
 
 
-@pytest.mark.parametrize(("d", "r"), [(1, 1), (2, 2), (3, 3), (2, 5), (3, 2), (6, 1)])
-def test_T10_the_discs_of_a_head_hold_every_product_within_its_rounding(monkeypatch, d, r):
-    """gamma_k |P| |Q| for inner products of length k: r for a square head, d for a core."""
-    asked = []
-
-    def spy(M, error):
-        asked.append((M, error))
-        return enclose(M, error)
-
-    monkeypatch.setattr(layer_discs, "enclose", spy)
-    rng = np.random.default_rng(d + 10 * r)
-    W_V, W_proj = rng.standard_normal((d, r)), rng.standard_normal((r, d))
-    assert len(layer_discs.head_discs(W_V, W_proj)) == d
-    ((M, error),) = asked
-    P, Q, length = (W_V, W_proj, r) if r >= d else (W_proj, W_V, d)
-    assert np.allclose(M, P @ Q)
-    for i, j in np.ndindex(M.shape):
-        size = sum(Fraction(abs(x)) * Fraction(abs(y)) for x, y in zip(P[i], Q[:, j], strict=True))
-        proved = exact_gamma(length) * size
-        assert proved <= Fraction(error[i, j])
-        assert Fraction(error[i, j]) <= exact_gamma(length + 2) * size * (1 + 100 * U)
-    assert (abs(P @ Q - M) <= error).all()
-
-
 def test_T1h_a_weight_that_underflows_is_not_taken_for_a_zero():
     """The diagonal of a causal A is known to n + 2 roundings, a quotient to eleven at least."""
     causal, near = (
@@ -188,15 +154,6 @@ def test_T1h_a_weight_that_underflows_is_not_taken_for_a_zero():
         for weight in (0.0, 5e-324)
     )
     assert causal.radii[0] < gamma(5) / 2 and near.radii[0] > gamma(11) / 2
-
-
-def test_T10_a_disc_of_a_similarity_is_as_wide_as_its_row_and_as_its_column():
-    """left_vector bounds by columns what Gershgorin's theorem encloses by rows."""
-    identity = flint.acb_mat(2, 2, [1, 0, 0, 1])
-    found = ball_discs(identity, flint.acb_mat(2, 2, [1, 2, 0, 9]), 128)
-    for box in found.boxes:
-        assert 2 <= box.real.rad() < 2 + 1e-8 and 2 <= box.imag.rad() < 2 + 1e-8
-    assert found.alone == [True, True]
 
 
 # --- softmax ---

@@ -1,103 +1,15 @@
-"""Results are written whole or not at all, whatever step of the file system fails."""
+"""What a result is written over, through and beside; whole or not: tests/test_writers.py."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from oversmoothing.theory.support import files
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import output_folder, write_atomically, write_together
-
-# Every step by which a writer touches the disk, as `files` names it.
-STEPS = {
-    os: ("stat", "fdopen", "fsync", "chmod", "replace"),
-    tempfile: ("mkstemp",),
-    shutil: ("copy2",),
-    Path: ("mkdir",),
-}
-FAULTS = [OSError(28, "No space left on device"), KeyboardInterrupt()]
-
-
-@contextmanager
-def failing(step: int, fault: BaseException, after: bool = False) -> Iterator[SimpleNamespace]:
-    """Raise `fault` in the place of the file-system call of that number, or right after it."""
-    told = SimpleNamespace(calls=0, failed="")
-
-    def watched(genuine: Any, name: str) -> Any:
-        def call(*arguments: Any, **named: Any) -> Any:
-            told.calls += 1
-            if told.calls != step + 1:
-                return genuine(*arguments, **named)
-            told.failed = name
-            if after:
-                genuine(*arguments, **named)
-            raise fault
-
-        return call
-
-    with pytest.MonkeyPatch.context() as patch:
-        for owner, names in STEPS.items():
-            for name in names:
-                patch.setattr(owner, name, watched(getattr(owner, name), name))
-        yield told
-
-
-def held(folder: Path) -> dict[str, str]:
-    """Every file of a folder, hidden ones too, with its content."""
-    return {path.name: path.read_text() for path in folder.iterdir()}
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=["full", "interrupt"])
-@pytest.mark.parametrize(
-    "before", [{}, {"a": "old a"}, {"a": "old a", "b": "old b", "c": "old c"}], ids=len
-)
-def test_several_files_are_all_new_or_all_old_whichever_step_fails(tmp_path, before, fault):
-    new = {name: f"new {name}" for name in "abc"}
-    step, steps = 0, []
-    while True:
-        folder = tmp_path / str(step)
-        folder.mkdir()
-        for name, content in before.items():
-            (folder / name).write_text(content)
-        wanted = {folder / name: content for name, content in new.items()}
-        with failing(step, fault) as told:
-            said = None
-            try:
-                write_together(wanted)
-            except (InputError, KeyboardInterrupt) as error:
-                said = error
-                assert isinstance(fault, KeyboardInterrupt) or "No space left" in str(error)
-        if not told.failed:
-            break
-        steps.append(told.failed)
-        # shutil does without some answers of the file system.
-        assert held(folder) == (new if said is None else before), (step, told.failed)
-        step += 1
-    assert held(folder) == new
-    assert steps.count("replace") == 3 and steps.count("fsync") == 3
-    assert steps.count("copy2") == len(before.keys() - {"c"})
-
-
-@pytest.mark.parametrize("step", range(40))
-def test_an_interrupt_right_after_a_step_leaves_all_new_or_all_old(tmp_path, step):
-    old, new = ({name: f"{age} {name}" for name in "ab"} for age in ("old", "new"))
-    for name, content in old.items():
-        (tmp_path / name).write_text(content)
-    with failing(step, KeyboardInterrupt(), after=True) as told, suppress(KeyboardInterrupt):
-        write_together({tmp_path / name: content for name, content in new.items()})
-    if told.failed == "mkstemp":  # its name never came back
-        for stray in tmp_path.glob(".writing-*"):
-            stray.unlink()
-    assert held(tmp_path) in (old, new)
 
 
 def test_where_the_way_back_fails_too_the_message_says_what_is_kept(tmp_path, monkeypatch):

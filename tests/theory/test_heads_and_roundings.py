@@ -9,6 +9,7 @@ from fractions import Fraction
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+import torch
 from hypothesis import example, given as drawn, settings
 
 from oversmoothing.theory.proofs.strategies import SEEDS
@@ -235,16 +236,12 @@ def test_T2b_an_eigenvalue_of_condition_1e12_counts_as_defective(gap, known):
 
 
 def test_the_rounding_of_a_type_is_the_distance_to_the_next_number():
-    import torch
-
     for name, eps in room.EPS.items():
         assert eps == torch.finfo(getattr(torch, name)).eps
 
 
 @pytest.mark.parametrize(("name", "digits"), [("float32", 12), ("float16", 5), ("bfloat16", 4)])
 def test_numbers_of_half_the_digits_of_their_type_are_short(name, digits):
-    import torch
-
     def short(x):
         kind = getattr(torch, name)
         H = torch.tensor([[x]], dtype=kind)
@@ -279,8 +276,6 @@ def test_weights_stay_what_they_are_beside_an_attention_of_less_precision():
 
 
 def test_the_coarsest_of_the_types_counts():
-    import torch
-
     A = torch.tensor([[0.7, 0.3], [0.4, 0.6]])
     fine, coarse = torch.tensor([[1 / 3]]), torch.tensor([[1 / 3]]).bfloat16()
     for W, error in (((fine, fine), "1.2e-07"), ((fine, coarse), "7.8e-03"), (coarse, "7.8e-03")):
@@ -300,5 +295,70 @@ def test_rows_may_be_off_by_two_units_of_their_type(units, accepted):
 def test_every_row_has_to_sum_to_1_for_a_start():
     A = float32([[0.5, 0.5], [0.7, 0.3]])
     A[1, 0] += np.float32(2.0**-23)
-    with pytest.raises(InputError, match="X0, depth and exact_binary need an A that is known"):
-        verdict(A=A, H=[[0.5]], X0=[[1.0], [2.0]])
+    for asked in ({"X0": [[1.0], [2.0]]}, {"exact_binary": True}):
+        with pytest.raises(InputError, match="X0, depth and exact_binary need an A that is known"):
+            verdict(A=A, H=[[0.5]], **asked)
+    wide = A.astype(float) / A.astype(float).sum(axis=1, keepdims=True)
+    assert verdict(A=wide, H=[[0.5]], X0=[[1.0], [1.0]]).verdict_x0 == "TRIVIAL"
+
+
+# --- attention as networks compute it ---
+
+KINDS = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def towards_uniform(n: int, t: float) -> torch.Tensor:
+    """(1 - t) 1 1^T / n + t I, with the eigenvalue t besides 1."""
+    even = torch.full((n, n), 1 / n, dtype=torch.float64)
+    return (1 - t) * even + t * torch.eye(n, dtype=torch.float64)
+
+
+def softmax_case(seed: int, n: int = 6, d: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(n, n, generator=generator, dtype=torch.float64)
+    return logits, torch.randn(d, d, generator=generator, dtype=torch.float64) / 2
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("seed", range(12))
+def test_a_networks_softmax_has_the_verdict_of_the_exact_one_or_none(kind, seed):
+    logits, W = softmax_case(seed, n=4 + seed)
+    known = verdict(A=torch.softmax(logits, -1), W=W).verdict
+    found = verdict(A=torch.softmax(logits.to(kind), -1), W=W)
+    assert found.verdict in (known, "UNDECIDED")
+    name = str(kind).removeprefix("torch.")
+    assert f"A is {name}: its rows were divided by their sums in float64" in found.reason
+    assert found.status == ("numerical" if found.verdict == "UNDECIDED" else "certified")
+    if kind is torch.float32:
+        assert found.verdict == known, "nothing of these is near a tie"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_what_the_rounding_can_turn_is_undecided(kind):
+    """The tie is at h = -2 / (1 + t), which is moved by less and by more than the rounding."""
+    n, t, eps = 5, 0.3, room.EPS[str(kind).removeprefix("torch.")]
+    A = towards_uniform(n, t)
+    for factor, decided in ((0.1, False), (30.0, True)):
+        h = -2 / (1 + t) * (1 - factor * eps)
+        found = verdict(A=A.to(kind), H=[[h]])
+        exact = verdict(A=A, H=[[h]]).verdict
+        assert exact == "NON_SMOOTHING"
+        assert found.verdict == (exact if decided else "UNDECIDED")
+        assert found.distance is not None or decided
+
+
+def test_numpy_floats_are_read_alike_and_short_numbers_at_their_word():
+    logits, W = softmax_case(1)
+    A = torch.softmax(logits.float(), -1).numpy()
+    assert verdict(A=A, W=W.numpy()).verdict == verdict(A=torch.tensor(A), W=W).verdict
+    half = np.full((2, 2), 0.5, dtype=np.float32)
+    assert verdict(A=half, H=[[-2.0]]).verdict == "TIE"
+    assert verdict(A=half, H=[[-2.0]], X0=[[1.0], [0.0]]).verdict_x0 is not None
+
+
+def test_a_batch_is_told_what_to_do():
+    A = torch.softmax(torch.zeros(2, 6, 6), -1)
+    with pytest.raises(InputError, match=r"A has shape \[2, 6, 6\].*heads_verdict"):
+        verdict(A=A, H=[[1.0]])
+    with pytest.raises(InputError, match=r"W has shape \[3, 1, 1\]"):
+        verdict(A=[[1.0]], W=np.ones((3, 1, 1)))

@@ -11,7 +11,6 @@ from hypothesis import given, settings, strategies as st
 
 from oversmoothing.simulations.against_theory.exponents import lyapunov_exponents
 from oversmoothing.simulations.engine.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
-from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra import heads_radius
 from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads
@@ -22,7 +21,7 @@ from oversmoothing.theory.spectra.heads_radius import (
     quotient_radius,
 )
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import answer, heads_verdict
+from oversmoothing.theory.verdict.verdict import heads_verdict
 
 EPS = 2.0**-52
 
@@ -168,19 +167,6 @@ def test_drawn_heads_are_decided_as_the_whole_operator_is():
         assert exact.value <= found.value + found.error + exact.error
         seen.add((found.method, found.value < consensus.value))
     assert seen == {("powers", True), ("arnoldi", True), ("arnoldi", False)}
-
-
-def test_one_head_is_a_layer_and_several_are_one_too():
-    A, W = draw(2, 4, 3, 2)
-    one, two = layer_of_heads(A[:1], W[:1]), layer_of_heads(A, (W, np.stack([np.eye(3)] * 2)))
-    plain = Layer.of(A[0], W[0].T)
-    assert (one.heads, two.heads) == (1, 2) and one.numbers == plain.numbers
-    assert (one.n, one.d) == (plain.n, plain.d) == (two.n, two.d) == (4, 3)
-    assert np.array_equal(one.H, plain.H) and np.array_equal(two.H, W.swapaxes(1, 2))
-    assert str(answer(one, None, [])) == str(answer(plain, None, []))
-    assert (
-        answer(two, None, []).reason == heads_verdict(A=A, W=(W, two.given["W_proj"].floats)).reason
-    )
 
 
 @pytest.mark.parametrize(("seed", "shift"), [(0, 0.3), (1, -0.5)])

@@ -59,27 +59,6 @@ def test_T10_blocks_are_as_fine_as_the_cell_can_part_them(rows, error, sizes):
                 assert any(block.value.overlaps(ball) for block in each.blocks)
 
 
-@pytest.mark.parametrize(
-    ("rows", "kinds"),
-    [
-        # Alone: real, exactly so. A pair knows of its other half. What is not parted is left open.
-        ([[1, 0.1], [0.2, 3]], {(True, 0)}),
-        ([[1, -1], [1, 1]], {(False, 1)}),
-        ([[1, -1, 0.1], [1, 1, 0.2], [0.3, 0.1, 4]], {(False, 1), (True, 0)}),
-        ([[1, 1e-3], [1e-30, 1 + 1e-13]], {(False, 0)}),
-    ],
-)
-def test_T10_what_is_real_and_what_is_a_pair_is_known_where_nothing_else_may_be_it(rows, kinds):
-    found = next(iter(invariant_blocks(balls(np.array(rows, dtype=float), 1e-15))))
-    assert {(block.real, len(block.conjugate)) for block in found.blocks} == kinds
-    for i, block in enumerate(found.blocks):
-        assert not block.real or block.value.imag == 0 == block.T[0][0].imag
-        for column in block.conjugate:
-            other = next(b for b in found.blocks if column in b.columns)
-            assert other is not found.blocks[i] and set(other.conjugate) == set(block.columns)
-            assert other.value.overlaps(block.value.conjugate())
-
-
 # --- every matrix that rounds to the same floats ---
 
 _SHEAR = np.array([[1.0, 2.0, -1.0], [0.0, 1.0, 1.0], [1.0, 2.0, 0.0]])
@@ -153,17 +132,3 @@ def test_every_matrix_of_the_cell_has_its_eigenvalues_and_projectors_in_the_ball
                         ball = blocks.basis[i][c] * blocks.inverse[c][j]
                         assert ball.overlaps(P[i, j])
                         assert float(ball.real.rad()) < 1e-9 * (1 + float(abs(P[i, j]).mid()))
-
-
-def test_blocks_of_a_triangular_matrix_keep_relative_digits_at_every_scale():
-    blocks = next(invariant_blocks(in_balls(_MATRICES["triangular, small"])))
-    assert blocks.triangular and [len(b) for b in blocks.blocks] == [1, 1, 1]
-    assert all(b.value == 0 or b.value.real.rel_accuracy_bits() > 45 for b in blocks.blocks)
-
-
-def test_indices_that_do_not_reach_one_another_keep_their_eigenvalues_apart():
-    """diag(h, h): two features, each with its own h, whatever the rounding."""
-    apart = next(invariant_blocks(in_balls(np.diag([0.3, 0.3]))))
-    assert [b.columns for b in apart.blocks] == [(0,), (1,)]
-    chained = next(invariant_blocks(in_balls(np.array([[0.3, 1.0], [0.0, 0.3]]))))
-    assert [len(b) for b in chained.blocks] == [2]

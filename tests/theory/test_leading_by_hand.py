@@ -7,26 +7,22 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from types import SimpleNamespace as Some
 
 import flint
 import pytest
 
-from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
-from oversmoothing.theory.verdict import by_fractions, leading
-from oversmoothing.theory.verdict.by_fractions import compare, exact_dominance, squared_modulus
+from oversmoothing.theory.verdict import by_fractions
+from oversmoothing.theory.verdict.by_fractions import compare, squared_modulus
 from oversmoothing.theory.verdict.leading import (
-    ball_rank,
     bits_of,
     embeddings,
     proportional,
     proportionality_bits,
     working_bits,
 )
-from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, OutOfReachError, Part
-from oversmoothing.theory.verdict.tokens import UnknownPhaseError, every, period_of, real_power
-from tests.support.tables import matrix
+from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part
+from oversmoothing.theory.verdict.tokens import every, real_power
 
 
 class ByModulus:
@@ -98,48 +94,7 @@ def test_T14h_every_Nth_term_of_a_token_is_the_sequence_of_its_part(name, period
     assert sequence(found.part, 12) == expected
 
 
-def test_T14h_roots_that_share_a_power_must_agree_on_what_is_larger():
-    """4 is a power of 2 and of -2: an order that parts these says nothing of 4."""
-
-    class Parting(ByModulus):
-        @staticmethod
-        def compare(first, second):
-            values = [float(x.ball(64).real.mid()) for x in (first, second)]
-            return 1 if values[0] > values[1] else -1
-
-    given = [[1, 0, 0]], ([-2, 1], 1), ([2, 1], 1), ([-1, 1], 1)
-    assert every(part(*given), 2, 0) is not None
-    with pytest.raises(OutOfReachError):
-        every(part(*given, order=Parting), 2, 0)
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "period"),
-    [
-        # Signs that agree repeat at once, others after two rounds: of 2, 3, -2.
-        ([-2, 1], [-3, 1], 1),
-        ([2, 1], [2, 1], 1),
-        ([-2, 1], [2, 1], 2),
-        # 1 + i has a real power at 4, a third of a turn at 3; 1 + 2i at none.
-        ([2, -2, 1], [2, -2, 1], 4),
-        ([2, -2, 1], [-2, 1], 8),
-        ([1, 1, 1], [2, 1], 6),
-        ([1, 1, 1], [2, -2, 1], 24),
-        ([-1, 1], [5, -2, 1], None),
-    ],
-)
-def test_T14h_the_period_is_that_of_the_orders_and_of_the_signs(first, second, period):
-    tokens = tuple(Some(growth=Some(roots=roots(*of))) for of in (first, second))
-    assert period_of(tokens) == period
-
-
-def test_T14h_roots_of_integers_turn_by_parts_of_a_turn_up_to_the_degree_looked_at():
-    orders = [real_power(x) for x in roots(-2, *[0] * 11, 1)]
-    # Angles k / 12 of a turn: k / 6 of half a turn.
-    assert sorted(k for k in orders if k) == [1, 1, 2, 2] + [3] * 4 + [6] * 4
-    with pytest.raises(UnknownPhaseError):
-        for x in roots(-2, *[0] * 12, 1):
-            real_power(x)
+# --- proportion by the gap ---
 
 
 @pytest.mark.parametrize(
@@ -168,16 +123,6 @@ def test_T14h_roots_of_integers_turn_by_parts_of_a_turn_up_to_the_degree_looked_
 )
 def test_T14h_the_first_real_power_of_each_root(coefficients, expected):
     assert {real_power(x) for x in roots(*coefficients)} == expected
-
-
-def test_T14h_a_power_that_balls_cannot_tell_from_a_real_one_is_not_called_real():
-    """1 + 10^-200 i: its square has an imaginary part that 512 bits show, and none is real."""
-    tiny = 10**200
-    x = roots(tiny**2 + 1, -2 * tiny**2, tiny**2)[0]
-    assert real_power(x) is None
-
-
-# --- proportion by the gap ---
 
 
 def test_T5a_a_number_of_the_field_of_the_roots_has_so_many_conjugates():
@@ -227,41 +172,6 @@ def test_T5a_proportional_parts_are_proved_so_and_no_others(numerators, together
     assert proportional(parts, [x, y], [[(x, x), (y, y)], *apart]) == expected
 
 
-THREE_SIX, THREE_FIVE = whole((3, 2), (6, 2)), whole((3, 2), (5, 2))
-
-
-@pytest.mark.parametrize(
-    ("xy", "numerators", "shared_growth", "alone", "size", "proved"),
-    [
-        # q = p''/2 is 9 at both: 9 / q is 1 and 1, z / q is 1/3 at 3, where alone it leads. 1, 1
-        # beside 1/9, 0 differ by 1/9, an integer times 9^6: 59049 in all.
-        *[(THREE_SIX, ([9], [0, 1]), False, True, *x) for x in ((2**16, True), (2**15, False))],
-        # 1, 1 beside 1, 0 times 4^2 4^2 4^2 is 2^12: as large as the gap is not below it.
-        *[(THREE_FIVE, ([4], [4]), False, True, *x) for x in ((2**13, True), (2**12, False))],
-        # 9 and 25 in one frequency are 16 apart.
-        *[(THREE_FIVE, ([4], [4]), True, False, *x) for x in ((32, True), (16, False))],
-    ],
-)
-def test_T5a_differences_are_scaled_to_integers_before_they_are_held_against_the_gap(
-    monkeypatch, xy, numerators, shared_growth, alone, size, proved
-):
-    x, y = xy
-    growths = Growth((x, y), 1), Growth((x, y) if shared_growth else (x,), 1)
-    groups = [[(x, x)], [(y, y)]] if alone else [[(x, x), (y, y)]]
-    monkeypatch.setattr(leading, "proportionality_bits", lambda *_: 1 - size.bit_length())
-    parts = tuple(of(n, x, y, growth=growth) for n, growth in zip(numerators, growths, strict=True))
-    assert proportional(parts, [x, y], groups) is proved
-
-
-@pytest.mark.parametrize(("needed", "tried"), [(2**17, True), (2**17 + 1, False)])
-def test_T5a_beyond_2_to_17_bits_proportion_is_not_tried(monkeypatch, needed, tried):
-    x, y = whole((3, 1), (-3, 1))
-    monkeypatch.setattr(leading, "proportionality_bits", lambda *_: needed)
-    groups = [[(x, x), (y, y)], [(x, y), (y, x)]]
-    parts = (of([1], x, y, growth=Growth((x, y), 0)),) * 2
-    assert proportional(parts, [x, y], groups) is tried
-
-
 def test_T5a_evaluation_costs_heights_degrees_and_powers_of_the_largest_root():
     """(z - 6)(z - 1)^2: heights 13 and 2, the degrees 3 and 2, and 3 bits for 6 + 2 at z^3."""
     first, second = part([[1, 1, 2]], ([-6, 1], 1), ([-1, 1], 2)), part([[2**40]], ([-1, 1], 1))
@@ -271,23 +181,6 @@ def test_T5a_evaluation_costs_heights_degrees_and_powers_of_the_largest_root():
     assert working_bits(part([[0]])) == 128 + 1
     for ball, bits in (((6, 4), 4), ((6, 5), 4), ((8, 0), 3), ((1, 0), 0)):
         assert bits_of(flint.arb(*ball)) == bits
-
-
-# --- the rank ---
-
-
-@pytest.mark.parametrize(
-    ("rows", "rank"),
-    [
-        ([[1, 2], [2, 4]], 1),
-        # The largest number may be 0: what is certain comes first.
-        ([[(3, 4), 0], [0, 1]], 1),
-        ([[(3, 4), 1], [1, 0]], 2),
-    ],
-)
-def test_T4c_pivots_count_as_far_as_they_are_certainly_not_zero(rows, rank):
-    balls = [[flint.acb(flint.arb(*x) if isinstance(x, tuple) else x) for x in r] for r in rows]
-    assert ball_rank(balls) == rank
 
 
 # --- two moduli ---
@@ -338,11 +231,3 @@ def test_T2_bits_are_spent_up_to_a_doubling_more_than_the_bound_asks_for(
     found, bits = compare(mode, Known())
     assert found == answer and mode.asked == doubled(last)
     assert bits == (64 if answer else math.ceil(needed))
-
-
-def test_T1_a_radius_of_a_complex_pair_has_its_digits_whatever_the_context_works_with():
-    """1 + h for h = i: sqrt 2, not to the 53 bits of the context."""
-    found = exact_dominance(matrix("FLAT"), matrix("0 -1; 1 0")).radius(True)
-    with at_precision(256):
-        gap = abs(found - flint.arb(2).sqrt())
-    assert found.rel_accuracy_bits() >= 120 and gap < 1e-36

@@ -6,45 +6,17 @@ import json
 import math
 from fractions import Fraction
 
-import flint
 import numpy as np
 import pytest
 
 import oversmoothing
 from oversmoothing.theory.depth.ratios import Ratio
-from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import Verdict
-from oversmoothing.theory.verdict.by_discs import cell_discs, decide_cell
-from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
+from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.verdict import check_depths, verdict
 from tests.support.tables import floats, matrix
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [
-        (1, 2, "SMOOTHING"),
-        (5e-324, 1.0, "SMOOTHING"),
-        (-2, -1, "NON_SMOOTHING"),
-        (-1.0, -5e-324, "NON_SMOOTHING"),
-        (0, 0, "TIE"),
-        (Fraction(0), Fraction(0), "TIE"),
-        (0, 1, "UNDECIDED"),
-        (-1, 0, "UNDECIDED"),
-        (-1, 1, "UNDECIDED"),
-        (math.nan, math.nan, "UNDECIDED"),
-        (flint.arb(-1), flint.arb(1), "UNDECIDED"),
-    ],
-)
-def test_an_interval_decides_only_where_it_leaves_one_answer(low, high, expected):
-    assert outcome_of(low, high) == expected
-
-
-def test_a_sign_that_is_not_known_is_undecided():
-    found = [outcome_of_sign(sign) for sign in (1, -1, 0, None)]
-    assert found == ["SMOOTHING", "NON_SMOOTHING", "TIE", "UNDECIDED"]
 
 
 def test_an_outcome_is_its_name():
@@ -167,14 +139,6 @@ def test_a_verdict_prints_as_its_answer_without_the_spectra():
     assert found.attention is not None and found.value is not None
 
 
-def test_a_certificate_is_made_when_asked_for_and_only_then():
-    for given in ({"H": [[0.5]]}, {"W": (np.array([[0.5]]), np.array([[1.0]]))}):
-        assert "certified: " not in verdict(A=floats("AA"), **given).reason
-        found = verdict(A=floats("AA"), **given, exact_binary=True, X0=[[1.0], [2.0]], depth=1)
-        assert (found.status, found.verdict) == ("certified", "SMOOTHING")
-        assert found.hfc_lfc[1].value == pytest.approx(5 / 18) and found.verdict_x0 == "SMOOTHING"
-
-
 def test_a_verdict_says_whether_it_is_about_the_numbers_or_all_that_rounds_to_them():
     # The float nearest to -4/3 is on one side of the tie, the fraction on it.
     A = floats("AA")
@@ -232,9 +196,3 @@ def test_further_eigenvalues_1_of_an_attention_with_several_classes_are_exact():
     found = verdict(A=A, H=[[0.3]])
     assert found.verdict == "TIE" and found.attention is not None
     assert found.attention.values[found.attention.exact].tolist() == [1.0]
-
-
-def test_the_error_of_a_margin_is_half_the_width_of_both_radii():
-    found = decide_cell(cell_discs(Layer.of(floats("AA"), [[0.3, 0.1], [0.2, -0.4]])))
-    widths = [radius.high - radius.low for radius in (found.consensus, found.quotient)]
-    assert widths[0] != widths[1] and found.error == pytest.approx(sum(widths) / 2, rel=1e-12)

@@ -25,7 +25,6 @@ from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.formulas import dominance
 from tests.support.tables import floats, matrix
 
 A2, A2_EXACT = floats("AA"), matrix("AA")
@@ -44,17 +43,6 @@ def test_rates_are_of_finite_eigenvalues():
         rank_rate([0.5], [])
     with pytest.raises(InputError, match="a must be a list of finite eigenvalues"):
         rank_rate([math.inf], [1.0])
-
-
-@pytest.mark.parametrize(
-    ("a", "h", "rate"),
-    [
-        ([0.5, -0.5], [2.0, -1.0], 2 / 3), ([0.5], [0.5], 5 / 6), ([0.5], [-1.0], math.inf),
-        ([], [1.0], 0.0),
-    ],
-)  # fmt: skip
-def test_T5a_the_ratio_rate_compares_the_largest_of_each_side(a, h, rate):
-    assert dominance(np.array(a), np.array(h)).rate == pytest.approx(rate, abs=0)
 
 
 @pytest.mark.parametrize(
@@ -166,16 +154,6 @@ def test_T5d_powers_of_a_defective_H_bound_every_layer_of_its_transient(H):
         assert layer < depth or hfc <= Fraction(eps) ** 2 * lfc
 
 
-def test_T5d_the_dominant_left_eigenvector_gives_the_content():
-    """H = [[1/2, 1], [0, -1/4]]: z = (3, 4)/5 has z^T H = z^T/2, so |z^T c_0| counts, not |c_0|."""
-    kappa = np.linalg.cond(np.array([[1, 4 / 5], [0, -3 / 5]]))
-    content = (3 * 2 + 4 * 4) / 5
-    balls = in_balls("AA", "1/2 1; 0 -1/4", "1 2; 3 6", Fraction(1, 1000))
-    assert balls.kappa_H == pytest.approx(kappa, rel=1e-2)
-    K = kappa * math.sqrt(10) / (math.sqrt(2) * content)
-    assert pytest.approx(K, rel=1e-2) == balls.K and balls.K >= K * (1 - 1e-15)
-
-
 def test_T5d_the_deviation_of_pi_enters_through_k():
     A = [[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]]
     X0 = [[1.0], [2.0], [4.0]]
@@ -189,19 +167,6 @@ def test_T5d_the_deviation_of_pi_enters_through_k():
     assert balls.k == pytest.approx(k)
     kappa = np.linalg.cond(np.linalg.eig(quotient(np.array(A)))[1])
     assert balls.kappa_B == pytest.approx(kappa, rel=1e-2)
-
-
-def test_T5d_the_depth_in_balls_pays_for_the_deviation_of_pi():
-    """K (1 + k eps)/eps with k = sqrt(3) |pi - 1/3| = 0.69: at eps = 1/2 a quarter of it is k's."""
-    A = [[Fraction(x, 10) for x in row] for row in ((8, 1, 1), (3, 6, 1), (5, 2, 3))]
-    eps = Fraction(1, 2)
-    found = in_balls(A, "1/2", "1; 2; 4", eps)
-    # The eigenvalues of B are 1/2 and 1/5, and pi = (26, 9, 5)/40.
-    rate = (1 + 0.5 * 0.5) / 1.5
-    k = math.sqrt(3 * sum((p / 40 - 1 / 3) ** 2 for p in (26, 9, 5)))
-    assert found.k == pytest.approx(k) and found.rate == pytest.approx(rate)
-    needed = math.log(found.K * (1 + k * 0.5) / 0.5) / math.log(1 / rate)
-    assert found.depth == math.ceil(needed)
 
 
 def test_T5d_the_HFC_of_several_features_is_that_of_each_column():

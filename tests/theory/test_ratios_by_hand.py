@@ -14,18 +14,15 @@ from oversmoothing.theory.depth import ratios
 from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes, closed_form
 from oversmoothing.theory.depth.eigenbasis import EPS, Multipliers
 from oversmoothing.theory.depth.ratios import (
-    EXACT_DEPTH,
     ITERATED_DEPTH,
     ball_ratios,
     death,
     floating_ratios,
-    numerical_ratios,
     ratio_from_balls,
     ratios_at,
 )
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import exact_stationary, to_flint
-from oversmoothing.theory.numbers.rounding import ScaledState
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import floats, matrix
 
@@ -73,23 +70,6 @@ def test_T11_5_a_ratio_at_any_depth(A, H, X0, logs, way):
             assert found[depth].value == pytest.approx(value, rel=1e-8, abs=5e-324)
 
 
-@pytest.mark.parametrize("read", [matrix, floats])
-def test_T11_1_one_token_has_the_ratio_0_until_it_dies(read):
-    for h, logs in (("1/2", [-math.inf, -math.inf]), ("-1", [-math.inf, None])):
-        found = verdict(A=read("1"), H=read(h), X0=read("3"), depth=[0, 5]).hfc_lfc
-        assert [ratio.log for ratio in found.values()] == logs
-
-
-def test_T11_5_the_squared_ratio_is_exact_up_to_its_depth_and_in_balls_beyond():
-    found = ratios_at(
-        *read_layer(matrix("AA"), [["1/2"]], [[1], [2]]), [0, EXACT_DEPTH, EXACT_DEPTH + 1]
-    )
-    assert found[0].squared == Fraction(1, 9)
-    assert found[EXACT_DEPTH].squared == Fraction(5, 6) ** (2 * EXACT_DEPTH) / 9
-    assert found[EXACT_DEPTH + 1].squared is None
-    assert found[EXACT_DEPTH + 1].value == pytest.approx((5 / 6) ** (EXACT_DEPTH + 1) / 3)
-
-
 @pytest.mark.parametrize(
     ("A", "H", "X0", "depths"),
     [
@@ -105,17 +85,6 @@ def test_T11_5_deep_ratios_in_floats_are_those_in_balls_in_order(A, H, X0, depth
     assert list(found) == sorted(depths) == list(balls)
     for depth in depths:
         assert found[depth].log == pytest.approx(balls[depth].log, rel=1e-9, abs=1e-9)
-
-
-def test_T11_5_a_ratio_near_the_largest_float_has_a_value_as_long_as_one_exists():
-    """HFC/LFC = (883/766)^L t for h = -234/1000; the largest binary64 has logarithm 709.78."""
-    L = ITERATED_DEPTH + 1
-    growth = L * math.log(883 / 766)
-    for log, exists in ((709.5, True), (709.9, False)):
-        t = math.exp(log - growth)
-        found = floating_ratios(*read_layer(floats("AA"), [[-0.234]], [[1 + t], [1 - t]]), [L])[L]
-        assert found.log == pytest.approx(log, abs=1e-6)
-        assert found.value == (pytest.approx(math.exp(log), rel=1e-6) if exists else math.inf)
 
 
 @pytest.mark.parametrize(("n", "d", "balls"), [(2, 64, True), (2, 65, False), (65, 1, True)])
@@ -156,29 +125,6 @@ def test_T11_5_a_ratio_of_balls_is_that_of_its_differences_and_its_mean():
     assert (found.value, found.log) == pytest.approx((1 / 4, -math.log(4)), rel=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("X0", "logs"),
-    [
-        ("1; 2", {1: math.log(5 / 6) - math.log(3), 3: 3 * math.log(5 / 6) - math.log(3)}),
-        ("1; 1", {2: -math.inf}),
-        ("1; -1", {2: math.inf}),
-    ],
-)
-def test_T11_5_recurrences_give_the_ratio_where_balls_have_no_bits(monkeypatch, X0, logs):
-    monkeypatch.setattr(ratios, "MAX_BITS", 1)
-    found = in_balls(case("AA", "1/2", X0), list(logs)[::-1])
-    assert list(found) == list(logs)
-    for depth, log in logs.items():
-        assert found[depth].log == pytest.approx(log, rel=1e-14)
-        assert found[depth].value == pytest.approx(math.exp(log), rel=1e-14)
-
-
-def test_T11_5_depths_in_floats_start_at_0():
-    X0 = np.array([[1.0], [3.0]])
-    found = numerical_ratios(np.full((2, 2), 0.5), np.array([[1.0]]), X0, [0, 1])
-    assert found[0].value == pytest.approx(0.5) and found[1].value == pytest.approx(0.25)
-
-
 def test_T1e_a_nilpotent_block_is_gone_after_its_size_and_no_other_ever_is():
     """Whatever its denominators are, and where only a prime would say that it is gone."""
     shift = [[Fraction(x, 7) for x in row] for row in np.eye(4, k=1, dtype=int).tolist()]
@@ -193,16 +139,6 @@ def test_T1e_a_nilpotent_block_is_gone_after_its_size_and_no_other_ever_is():
 # --- the closed form ---
 
 
-def test_T11_7_the_logarithm_of_the_ratio_where_a_part_vanishes():
-    some, none = np.array([[3.0], [-3.0]]), np.zeros((2, 1))
-    mean, zero = np.array([4.0]), np.zeros(1)
-    assert ScaledState(1, some, zero, 5.0, 0.0).log_hfc_lfc == math.inf
-    assert ScaledState(1, none, mean, 5.0, 0.0).log_hfc_lfc == -math.inf
-    assert math.isnan(ScaledState(1, none, zero, 5.0, 0.0).log_hfc_lfc)
-    both = ScaledState(1, some, mean, 5.0, 2.0).log_hfc_lfc
-    assert both == pytest.approx(math.log(3 / 4) + 3 * math.log(2))
-
-
 @pytest.mark.parametrize("depth", [0, 1, 7, 10**6])
 def test_T1a_a_feature_that_is_0_stays_0_beside_one_that_is_not(depth):
     for X0 in ([[1.0, 0.0], [2.0, 0.0]], [[1.0, 1.0], [2.0, 1.0]]):
@@ -213,26 +149,6 @@ def test_T1a_a_feature_that_is_0_stays_0_beside_one_that_is_not(depth):
             lfc = math.log(math.hypot(math.exp(lfc), math.sqrt(2) * 1.25**depth))
         assert state.log_hfc_lfc == pytest.approx(hfc - lfc, abs=1e-9 + 1e-14 * depth)
         assert not state.hfc[:, 1].any() or np.abs(state.hfc[:, 1]).max() < 1e-15
-
-
-def test_T11_5_consensus_and_differences_keep_their_own_scales():
-    for h, slope in ((-0.5, math.log(1.5)), (0.5, math.log(5 / 6))):
-        (state,) = closed_form(A=AA, H=[[h]], X0=[[1.0], [2.0]], depths=[10**5])
-        assert state.log_hfc_lfc == pytest.approx(10**5 * slope - math.log(3), rel=1e-9)
-        assert 0.1 < np.linalg.norm(state.hfc) < 10 and 0.1 < np.linalg.norm(state.mean) < 10
-
-
-@pytest.mark.parametrize("depth", [10, 4000, 200_000])
-def test_T9_a_head_whose_modes_all_decay_leaves_its_limit_at_any_depth(depth):
-    """X' = X + A X W with W = -1/2: the mean halves, the difference goes by 3/4."""
-    features = FeatureModes(P=np.array([[1.0], [0.0]]), Q=np.array([[-0.5, 0.25]]))
-    hfc, c = np.array([[1.0, 2.0], [-1.0, -2.0]]), np.array([2.0, 1.0])
-    (found,) = ClosedForm(TokenModes(AA), features).states(hfc, c, [depth])
-    moved = np.array([-1.0, 0.5])
-    expected = hfc + (1 - 0.75**depth) * hfc[:, :1] * moved
-    assert np.ldexp(found.hfc, found.hfc_exponent) == pytest.approx(expected, abs=1e-13)
-    mean = c + (1 - 0.5**depth) * c[0] * moved
-    assert np.ldexp(found.c, found.c_exponent) == pytest.approx(mean, abs=1e-13)
 
 
 @pytest.mark.parametrize(

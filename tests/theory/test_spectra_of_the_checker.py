@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import flint
@@ -14,16 +13,11 @@ from oversmoothing.theory.checker.spectra import (
     POLYNOMIAL_SIZE,
     TIE_SIZE,
     attention_balls,
-    eigenvalues,
     has_polynomial,
     steps,
     value_discs,
 )
 from tests.support.tables import identity
-
-HALF = Fraction(1, 2)
-UPPER = [[HALF, HALF], [Fraction(0), Fraction(1)]]
-LOWER = [[Fraction(1), Fraction(0)], [HALF, HALF]]
 
 
 def given(A=None, logits=None, H=(), factors=None):
@@ -115,28 +109,7 @@ def test_T10_softmax_of_giant_logits_is_taken_from_the_largest():
         assert found[1, 0] == 1 and found[1, 1] == 0
 
 
-# --- causal attention ---
-
-
-@pytest.mark.parametrize(
-    ("own", "spectrum"),
-    [
-        (given(A=LOWER), [0.5]),
-        (given(A=identity(3)), [1, 1]),
-        (given(A=UPPER), [0.5]),
-        # One entry above the diagonal is enough, next to it or at the end of a row of zeros.
-        (given(A=[[HALF, HALF, 0], [0, 1, 0], [0, 0, 1]]), [0.5, 1]),
-        (given(A=[[HALF, 0, HALF], [0, 1, 0], [0, 0, 1]]), [0.5, 1]),
-        (given(A=[[1, 0, 0], [0, HALF, HALF], [0, HALF, HALF]]), [0, 1]),
-        (given(logits=[[Fraction(0), None], [Fraction(0), Fraction(0)]]), [0.5]),
-        (given(logits=[[Fraction(0)] * 2] * 2), [0]),
-        (given(logits=[[HALF, None, HALF], [HALF] * 3, [HALF] * 3]), [0, 1 / 6]),
-    ],
-)
-def test_T1h_attention_is_causal_where_nothing_lies_above_the_diagonal(own, spectrum):
-    """Taken for causal the others would have other eigenvalues: those of the diagonal."""
-    a, _ = eigenvalues(replace(own, H=[[HALF]]), 160, 1)
-    assert sorted(float(x.real.mid()) for x in a) == pytest.approx(spectrum, abs=1e-15)
+# --- discs ---
 
 
 def test_T10_the_disc_of_a_single_entry_is_as_narrow_as_was_asked_for():
