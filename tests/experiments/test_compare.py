@@ -1,7 +1,5 @@
 """Two reports on the same inputs: the sentence says what the table says, and no more."""
 
-from __future__ import annotations
-
 import json
 import re
 

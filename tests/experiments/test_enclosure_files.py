@@ -1,7 +1,5 @@
 """Files of enclosures: what is true is accepted, every forgery refused; the command for both."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -26,6 +24,7 @@ from oversmoothing.experiments.enclosures.statement import (
 )
 from oversmoothing.theory.support.errors import InputError
 from tests.support.drawn_networks import drawn_input, drawn_network
+from tests.support.refusals import refuses
 from tests.support.tiny_models import tiny_config, train
 
 Body = dict[str, Any]
@@ -191,8 +190,7 @@ def test_a_box_within_the_proved_one_is_accepted(files):
 def test_a_repeated_key_is_refused(files):
     text = json.dumps(files["pixels"][1])
     twice = text.replace('"kind": ', '"kind": "x", "kind": ', 1)
-    with pytest.raises(InputError, match="more than once"):
-        read_statement(twice, "a file")
+    refuses("more than once", read_statement, twice, "a file")
 
 
 def test_decimals_are_outward():

@@ -1,7 +1,5 @@
 """What extraction says of a model is what the model itself does."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given, strategies as st
@@ -11,6 +9,7 @@ from oversmoothing.experiments.inspection.verify import Questions
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import FAMILIES, Stack, batch, hooks, pixels, tiny, tokens
 
@@ -19,9 +18,6 @@ EPS = torch.finfo(torch.float32).eps
 
 def own_inputs(count: int = 3, n: int = 5) -> torch.Tensor:
     return torch.randn(count, n, 6, generator=torch.Generator().manual_seed(1))
-
-
-# ---------------------------------------------------------------------------- attention
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -95,9 +91,6 @@ def test_the_projects_own_vit_is_its_record(variant):
     assert max(found.av_error) < 1e-5
 
 
-# -------------------------------------------------------------------- one's own module
-
-
 def test_an_unknown_module_is_described_in_a_few_lines():
     """Custom names, query-key-value head by head, residuals in place, LayerNorm then RMSNorm."""
     module = Stack().eval()
@@ -132,11 +125,7 @@ def test_layers_that_do_not_run_are_noticed():
     module = Stack(depth=3)
     model = describe(module)
     module.floors = module.floors[:2]
-    with pytest.raises(InputError, match="2 of the 3 layers"):
-        extract(model, own_inputs())
-
-
-# --------------------------------------------------------------------- hooks and streams
+    refuses("2 of the 3 layers", lambda: extract(model, own_inputs()))
 
 
 @pytest.mark.parametrize("training", [False, True])
@@ -159,8 +148,7 @@ def test_hooks_go_when_the_forward_pass_fails():
         raise KeyboardInterrupt
 
     handle = module.vit.layers[1].register_forward_pre_hook(fail)
-    with pytest.raises(KeyboardInterrupt):
-        extract(model, pixels())
+    refuses("", lambda: extract(model, pixels()), error=KeyboardInterrupt)
     handle.remove()
     assert hooks(module) == 0
     assert max(extract(model, pixels()).av_error) < 1e-4
@@ -200,11 +188,7 @@ def test_empty_streams_and_sizes_are_refused():
     for nothing in ([], own_inputs(0), iter(())):
         with pytest.raises(InputError, match="no inputs"):
             list(stream(model, nothing))
-    with pytest.raises(InputError, match="at least 1"):
-        list(stream(model, own_inputs(), batch_size=0))
-
-
-# --------------------------------------------------------------------------- precision
+    refuses("at least 1", lambda: list(stream(model, own_inputs(), batch_size=0)))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -237,11 +221,7 @@ def test_numbers_that_are_not_finite_are_refused():
     model = describe(Stack())
     inputs = own_inputs()
     inputs[0, 0, 0] = torch.inf
-    with pytest.raises(InputError, match="NaN or infinite"):
-        extract(model, inputs)
-
-
-# ---------------------------------------------------------------------------- on a card
+    refuses("NaN or infinite", extract, model, inputs)
 
 
 def test_the_first_refusal_of_a_layer_is_told_and_the_others_are_not():

@@ -1,7 +1,5 @@
 """Which files of the package an answer enters: what a reader of it has to know at most."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -35,7 +33,7 @@ for kind, files in (("loaded", loaded), ("run", run)):
 
 
 @pytest.fixture(scope="module")
-def entered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+def entered(tmp_path_factory):
     """Of `inspect` at the command line, on a folder of transformers' weights so large that spectra
     are not in the budget: what takes those is the theory of the verdict."""
     place = tmp_path_factory.mktemp("entered")
@@ -53,14 +51,12 @@ def entered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return {kind: [name for one, _, name in lines if one == kind] for kind in ("loaded", "run")}
 
 
-def test_inspect_of_a_model_folder_enters_no_file_of_digits(entered: dict[str, list[str]]) -> None:
+def test_inspect_of_a_model_folder_enters_no_file_of_digits(entered):
     assert "experiments/models/sources.py" in entered["run"]
     assert not [name for name in entered["loaded"] if "digits" in name]
 
 
-def test_inspect_of_a_model_folder_enters_so_many_files_at_most(
-    entered: dict[str, list[str]],
-) -> None:
+def test_inspect_of_a_model_folder_enters_so_many_files_at_most(entered):
     run = [name for name in entered["run"] if not name.endswith(("__init__.py", "moved.py"))]
     assert len(run) <= RUN, "\n".join(run)
     assert len(entered["loaded"]) <= LOADED, "\n".join(entered["loaded"])

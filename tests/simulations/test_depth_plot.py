@@ -1,7 +1,5 @@
 """Runs against depth: what is drawn is what was measured, on axes that fit it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -149,9 +147,6 @@ def test_matplotlib_loads_when_it_is_drawn():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
-# --- beside what is predicted ---
-
-
 def drawn(**settings):
     return simulate(Configuration(n=6, d=2, points=12, **settings), device="cpu").table
 
@@ -199,9 +194,6 @@ def test_the_command_draws_on_demand_beside_its_table(stem, form, tmp_path, caps
     assert said.splitlines()[0] in " ".join(printed.split()) and "(certified): " in said
     assert f"{stem}: 5 tokens, 2 features, seed 0" in printed
     assert pd.read_csv(table)["depth"].iloc[-1] == 200
-
-
-# --- in a notebook ---
 
 
 def test_a_trajectory_is_shown_by_some_of_its_depths():

@@ -1,7 +1,5 @@
 """The command `heads`: its files, its words, its refusals."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Attention that follows the state: any spread, and the laws near consensus (T7b-c, T8, T9)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -109,9 +107,6 @@ def test_query_and_key_weights_may_change_with_the_layer():
     np.testing.assert_allclose(states(run), X, rtol=0, atol=1e-11 * np.abs(X).max())
 
 
-# ------------------------------------------------------------- against thousands of digits
-
-
 def exact_run(X, W_Q, W_K, W, depth, residual, bias, causal):
     n, d = X.rows, X.cols
     for _ in range(depth):
@@ -215,9 +210,6 @@ def test_phi_and_psi_are_their_series(dtype):
             assert phi == pytest.approx(expected, rel=16 * eps if abs(x) < 0.0039 else 1e3 * eps)
 
 
-# --------------------------------------------------------------------- the laws near consensus
-
-
 def test_without_residual_the_digits_of_the_spread_triple_with_each_layer():
     """T9 (T8b): E' = E M Sigma_a W / sqrt(k): log ||E'|| = 3 log ||E|| + O(1)."""
     rng = np.random.default_rng(3)
@@ -310,9 +302,6 @@ def test_the_attention_at_consensus_decides_the_linear_part():
     state = run.state(0)
     found = state.hfc.numpy() * 2.0 ** (state.hfc_exponent.item() + 1500)
     np.testing.assert_allclose(found, X - X.mean(0), rtol=0, atol=1e-13 * np.abs(X).max())
-
-
-# ----------------------------------------------------------------- one feature, changing signs
 
 
 def test_attention_that_sharpens_freezes_the_ratio():

@@ -1,7 +1,5 @@
 """A result of an experiment: its files hold all of it, and it says what carries it."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -27,7 +25,7 @@ from oversmoothing.simulations.drawing.result import (
     proved,
     write,
 )
-from oversmoothing.theory.support.errors import InputError
+from tests.support.refusals import refuses
 
 # Of every kind that a column may have.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -189,13 +187,11 @@ def test_the_kinds_of_columns_are_those_of_their_cells():
     ],
 )
 def test_what_is_no_result_is_refused(made, said):
-    with pytest.raises(InputError, match=said):
-        made()
+    refuses(said, made)
 
 
 def test_a_failed_write_leaves_nothing(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other/small.pdf").mkdir()
-    with pytest.raises(InputError, match="folder"):
-        write(drawn(), tmp_path / "other")
+    refuses("folder", lambda: write(drawn(), tmp_path / "other"))
     assert [p.name for p in Path(tmp_path / "other").iterdir()] == ["small.pdf"]

@@ -1,10 +1,7 @@
 """The command `simulate`: its table, its record, the same bytes from the same seed."""
 
-from __future__ import annotations
-
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,7 +21,7 @@ def run(*arguments: str) -> int:
     return main(["simulate", *arguments, "--device", "cpu"])
 
 
-def test_table_record_and_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_record_and_sentence(tmp_path, capsys):
     """The same seed writes the same bytes again."""
     assert run("--n", "6", "--d", "3", "--depth", "300", "--seed", "4", "--out", str(tmp_path)) == 0
     table = pd.read_csv(tmp_path / "simulate.csv")
@@ -55,7 +52,7 @@ def test_table_record_and_sentence(tmp_path: Path, capsys: pytest.CaptureFixture
     ("attention", "value"),
     [*((kind, "ginibre") for kind in ATTENTION), *(("softmax", kind) for kind in VALUE_PROJECTION)],
 )
-def test_measurement_agrees_with_the_closed_form(attention: str, value: str) -> None:
+def test_measurement_agrees_with_the_closed_form(attention, value):
     d = 4
     options = {"eigenvalues": [-0.5, 0.3, -0.2 + 0.4j, -0.2 - 0.4j]} if value == "spectrum" else {}
     result = simulate(
@@ -75,12 +72,12 @@ def test_measurement_agrees_with_the_closed_form(attention: str, value: str) -> 
     assert theory["verdict"]["verdict"] in result.words()
 
 
-def test_float32_is_held_against_the_same_prediction() -> None:
+def test_float32_is_held_against_the_same_prediction():
     run = simulate(Configuration(n=8, d=4, depth=100, dtype="float32"), device="cpu")
     assert 1e-9 < run.details["largest_error_of_log_hfc_lfc"] < 1e-2
 
 
-def test_the_slope_of_a_smoothing_run_is_the_rate() -> None:
+def test_the_slope_of_a_smoothing_run_is_the_rate():
     run = simulate(
         Configuration(
             n=8, d=2, depth=4000, value="spectrum", value_options={"eigenvalues": [0.5, 0.2]}
@@ -94,14 +91,14 @@ def test_the_slope_of_a_smoothing_run_is_the_rate() -> None:
     assert slope == pytest.approx(table["log_rate"].iloc[0], rel=1e-2)
 
 
-def test_log_spaced_depths() -> None:
+def test_log_spaced_depths():
     assert log_spaced_depths(0, 5) == [0]
     assert log_spaced_depths(1, 5) == [0, 1]
     depths = log_spaced_depths(10**6, 40)
     assert depths[0] == 0 and depths[-1] == 10**6 and depths == sorted(set(depths))
 
 
-def test_single_token_and_feature(tmp_path: Path) -> None:
+def test_single_token_and_feature(tmp_path):
     assert run("--n", "1", "--d", "1", "--depth", "3", "--out", str(tmp_path)) == 0
     assert (pd.read_csv(tmp_path / "simulate.csv")["hfc_lfc"] == 0).all()
 
@@ -119,15 +116,13 @@ def test_single_token_and_feature(tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_bad_arguments_are_refused_before_anything_is_written(
-    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_arguments_are_refused_before_anything_is_written(arguments, tmp_path, capsys):
     assert main(["simulate", *arguments, "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err.startswith("oversmoothing: ")
     assert not list(tmp_path.iterdir())
 
 
-def test_eigenvalues_set_the_number_of_features(tmp_path: Path) -> None:
+def test_eigenvalues_set_the_number_of_features(tmp_path):
     run("--value", "spectrum", "--eigenvalues=-0.5, 0.1+1i, 0.1-1i", "--n", "3", "--depth", "2",
         "--out", str(tmp_path))  # fmt: skip
     record = json.loads((tmp_path / "simulate.json").read_text())

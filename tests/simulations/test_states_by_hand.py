@@ -1,7 +1,5 @@
 """T1, T4, T6, T11: states, exact eigenvalues and modes on cases worked by hand."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -57,9 +55,6 @@ C3 = matrix(["1/10", "4/5", "1/10"], ["1/10", "1/10", "4/5"], ["4/5", "1/10", "1
 
 def floats(rows):
     return np.array([[float(x) for x in row] for row in rows])
-
-
-# --- trajectories ---
 
 
 def test_T11_7_the_ratio_of_squares_in_every_degenerate_case():
@@ -131,9 +126,6 @@ def test_T11_7_a_mean_that_is_0_is_0_at_every_depth(h):
     case, start = read_layer(A, [[h]], column(1, -1, 0))
     found = ratios_at(case, start, [0, 1, 64, 65, 1000, 10**6])
     assert all(ratio.value == ratio.log == math.inf for ratio in found.values())
-
-
-# --- exact eigenvalues ---
 
 
 def test_roots_keep_their_order_at_every_precision_and_know_their_conjugates():
@@ -270,9 +262,6 @@ def test_T4c_the_generic_rank_counts_multiplicities_on_both_sides():
     tie = exact_dominance(A2, matrix(["-4/3", 0], [0, "-4/3"]))
     assert generic_rank(tie) == 2
     assert generic_rank(exact_dominance(A2, matrix(["1/2", 1], [0, "1/2"]))) is None
-
-
-# --- Perron vector and quotient ---
 
 
 def test_T1d_closed_classes_are_read_off_the_zeros():
