@@ -15,7 +15,7 @@ from transformers.models.swin import modeling_swin as swin
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.models.model import Extraction
+from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.theory.support.errors import InputError
@@ -24,11 +24,6 @@ from tests.support.refusals import refuses
 from tests.support.tiny_transformers import FAMILIES, TEXT, pixels, tiny, tokens
 
 OF_TEXT = [*TEXT, *(name for name, each in TODAY.items() if each.reads == "text")]
-CASES = [
-    (name, side)
-    for name in (*FAMILIES, *TODAY)
-    for side in ("right", "left")[: 1 + (name in OF_TEXT)]
-]
 
 
 def built(name: str, implementation: str = "eager") -> nn.Module:
@@ -44,18 +39,18 @@ def given(name: str, side: str) -> Any:
     return {key: X if side == "right" else X.flip(1) for key, X in tokens((7, 4)).items()}
 
 
-def reference(module: nn.Module, batch: Any) -> tuple[list[Tensor], list[Tensor]]:
-    """(attention of every layer, the stream in front of every layer and behind the last).
+def reference(model: Model, batch: Any) -> tuple[list[Tensor], list[Tensor]]:
+    """(attention of every layer, the stream in front of every layer and behind the last), of a
+    model whose attention is eager.
 
     The library's last hidden state may have gone through a final norm: the last block's is taken.
     """
     behind: list[Tensor] = []
-    last = open_model(module).layers[-1].block
-    hook = last.register_forward_hook(
+    hook = model.layers[-1].block.register_forward_hook(
         lambda _, __, out: behind.append(out if isinstance(out, Tensor) else out[0])
     )
     with torch.no_grad():
-        found = module(**batch, output_attentions=True, output_hidden_states=True)
+        found = model.module(**batch, output_attentions=True, output_hidden_states=True)
     hook.remove()
     return list(found.attentions), [*found.hidden_states[: len(found.attentions)], behind[-1]]
 
@@ -82,13 +77,17 @@ def compare(found: Extraction, attentions: list[Tensor], streams: list[Tensor]) 
             assert not trace.attention.permute(axes)[~found.keep].any()
 
 
-@pytest.mark.parametrize(("name", "side"), [case for case in CASES if case[0] != "Swin"])
-def test_attention_and_streams_are_the_models_own(name, side):
+@pytest.mark.parametrize("name", [name for name in (*FAMILIES, *TODAY) if name != "Swin"])
+def test_attention_and_streams_are_the_models_own(name):
     """Eager and fused, padded on either side."""
-    batch = given(name, side)
-    for implementation in ("eager", "sdpa")[: 1 + (name in FAMILIES or TODAY[name].fused)]:
-        found = extract(open_model(built(name, implementation)), batch)
-        compare(found, *reference(built(name), batch))
+    eager = open_model(built(name))
+    fused = name in FAMILIES or TODAY[name].fused
+    models = [eager, open_model(built(name, "sdpa"))] if fused else [eager]
+    for side in ("right", "left")[: 1 + (name in OF_TEXT)]:
+        batch = given(name, side)
+        own = reference(eager, batch)
+        for model in models:
+            compare(extract(model, batch), *own)
 
 
 @pytest.mark.parametrize("stage", [0, 1])
@@ -149,9 +148,10 @@ def test_what_holds_several_stacks_names_them():
 def test_a_mask_of_later_tokens_is_found_where_no_config_tells_of_it():
     """Against the attention itself: XGLM says nothing, CLIP's texts say the contrary."""
     for name in ("XGLM", "BioGPT", "OPT", "BART", "CLIP, texts", "SigLIP, texts"):
-        attentions, _ = reference(today(name), inputs(name))
+        model = open_model(today(name))
+        attentions, _ = reference(model, inputs(name))
         own = all(torch.equal(A, A.tril()) for A in attentions)
-        assert open_model(today(name)).causal is own is (name not in ("BART", "SigLIP, texts"))
+        assert model.causal is own is (name not in ("BART", "SigLIP, texts"))
 
 
 def test_where_norms_stand_is_told_by_what_is_added():
@@ -187,7 +187,7 @@ def test_the_eigenvalues_of_attention_with_sinks_are_those_of_its_operator():
     """Against I + H (x) A as a matrix, A the library's attention without padding."""
     model = open_model(today("GPT-OSS"))
     report = inspect(model, inputs("GPT-OSS"))
-    attentions, _ = reference(today("GPT-OSS"), inputs("GPT-OSS"))
+    attentions, _ = reference(model, inputs("GPT-OSS"))
     keep = inputs("GPT-OSS")["attention_mask"].bool()
     table = report.to_frame()
     for number, (layer, A) in enumerate(zip(model.layers, attentions, strict=True), 1):

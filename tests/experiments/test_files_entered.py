@@ -5,8 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-import transformers
 from PIL import Image
+
+from tests.support.tiny_transformers import DEIT_TI, tiny
 
 # The files behind the report of a folder: those that are loaded, and those of which a function runs
 # (`__init__.py` and `moved.py` apart, as in tests/test_budgets.py); fewer is better, more needs a
@@ -37,11 +38,7 @@ def entered(tmp_path_factory):
     """Of `inspect` at the command line, on a folder of transformers' weights so large that spectra
     are not in the budget: what takes those is the theory of the verdict."""
     place = tmp_path_factory.mktemp("entered")
-    wide = transformers.ViTConfig(
-        hidden_size=192, num_hidden_layers=2, num_attention_heads=3, intermediate_size=768,
-        image_size=224, patch_size=16,
-    )  # fmt: skip
-    transformers.ViTForImageClassification(wide).save_pretrained(place / "model")
+    tiny("vit", **DEIT_TI).save_pretrained(place / "model")
     (place / "images").mkdir()
     for number, pixels in enumerate(np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3))):
         Image.fromarray(pixels.astype(np.uint8)).save(place / "images" / f"{number}.png")

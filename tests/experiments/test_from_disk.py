@@ -20,60 +20,21 @@ from oversmoothing.experiments.inspection.heads_and_why import LARGEST
 from oversmoothing.experiments.models.checkpoints import Widened, in_float32
 from oversmoothing.experiments.models.model import Model
 from tests.support.refusals import refuses
-
-transformers = pytest.importorskip("transformers")
-
-
-def llama(**sizes: Any) -> Any:
-    usual = {
-        "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-        "num_key_value_heads": 2, "intermediate_size": 48, "vocab_size": 50,
-    }  # fmt: skip
-    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**usual | sizes))
+from tests.support.tiny_transformers import pixels, tiny
 
 
-def gpt2() -> Any:
-    config = transformers.GPT2Config(n_embd=32, n_layer=2, n_head=4, vocab_size=50)
-    return transformers.GPT2LMHeadModel(config)
-
-
-def bert() -> Any:
-    config = transformers.BertConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
-        vocab_size=50,
-    )  # fmt: skip
-    return transformers.BertForMaskedLM(config)
-
-
-def vit() -> Any:
-    config = transformers.ViTConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48,
-        image_size=16, patch_size=4,
-    )  # fmt: skip
-    return transformers.ViTForImageClassification(config)
-
-
-KINDS = {"llama": llama, "gpt2": gpt2, "bert": bert, "vit": vit}
-
-
-def made(kind: str, folder: Path, dtype: torch.dtype = torch.float32, **sizes: Any) -> Any:
-    """A module with enlarged weights, stored in shards in the folder."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        module: nn.Module = KINDS[kind](**sizes).to(dtype).eval()
-        with torch.no_grad():
-            for p in module.parameters():
-                if p.ndim > 1:
-                    p.mul_(4)
-    module.save_pretrained(folder, max_shard_size="20KB" if not sizes else "20MB")
+def made(kind: str, folder: Path, dtype: torch.dtype = torch.float32, **sizes: Any) -> nn.Module:
+    """A module stored in shards in the folder."""
+    module = tiny(kind, **sizes).to(dtype)
+    module.save_pretrained(folder, max_shard_size="20MB" if sizes else "20KB")
     return module
 
 
 def given(model: Model, tokens: int = 12) -> Any:
-    draw = torch.Generator().manual_seed(1)
     if model.modality == "vision":
-        return torch.randn(3, 3, 16, 16, generator=draw)
-    return {"input_ids": torch.randint(3, 50, (3, tokens), generator=draw)}
+        return pixels(3)
+    draw = torch.Generator().manual_seed(1)
+    return {"input_ids": torch.randint(3, 40, (3, tokens), generator=draw)}
 
 
 def mapped(tensor: Tensor) -> str:
@@ -87,7 +48,7 @@ def mapped(tensor: Tensor) -> str:
     return ""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "bert", "vit"])
 def test_a_folder_is_read_as_the_module_in_memory_is_to_the_bit(kind, tmp_path):
     module = made(kind, tmp_path)
     tokenizer = {} if kind == "vit" else {"tokenizer": lambda: None}

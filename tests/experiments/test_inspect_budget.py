@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import transformers
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -26,6 +25,7 @@ from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_model
 from tests.support.refusals import refuses
+from tests.support.tiny_transformers import DEIT_TI, tiny
 
 INPUTS = 8
 
@@ -33,12 +33,12 @@ INPUTS = 8
 @pytest.fixture(scope="module")
 def deit():
     """Two layers of DeiT-Ti's width, heads and tokens, with random weights."""
-    torch.manual_seed(0)
-    config = transformers.ViTConfig(
-        hidden_size=192, num_hidden_layers=2, num_attention_heads=3, intermediate_size=768,
-        image_size=224, patch_size=16,
-    )  # fmt: skip
-    return open_model(transformers.ViTModel(config, add_pooling_layer=False).eval())
+    return open_model(tiny("vit", **DEIT_TI))
+
+
+def test_small_work_is_never_cut():
+    report = inspect(open_model(tiny("vit")), torch.randn(6, 3, 32, 32), budget=0)
+    assert (report.closer, report.spectra) == (6, 6)
 
 
 @pytest.fixture(scope="module")
@@ -119,16 +119,6 @@ def test_a_model_is_read_and_timed_on_one_thread(deit, pixels):
         handle.remove()
         torch.set_num_threads(before)
     assert set(threads) == {1}
-
-
-def test_small_work_is_never_cut():
-    config = transformers.ViTConfig(
-        hidden_size=12, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
-        image_size=16, patch_size=8,
-    )  # fmt: skip
-    model = open_model(transformers.ViTModel(config, add_pooling_layer=False).eval())
-    report = inspect(model, torch.randn(6, 3, 16, 16), budget=0)
-    assert (report.closer, report.spectra) == (6, 6)
 
 
 @pytest.mark.parametrize("budget", [-1, "much", float("nan"), True, None])

@@ -39,7 +39,7 @@ from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.drawing.result import write
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from tests.support.refusals import refuses
-from tests.support.tiny_transformers import tiny
+from tests.support.tiny_transformers import DEIT_TI, tiny
 
 WIDTH, HEADS = 8, 2
 # One step and trajectory: attention alone, with norm, with FFN by Jacobian, by least squares.
@@ -270,11 +270,7 @@ def test_features_are_finite_for_states_without_spread_in_a_direction():
 
 def test_the_cost_of_deit_tiny_is_the_known_one():
     """12 layers of 12 d^2 n + 2 n^2 d multiply-adds, d = 192, n = 197."""
-    settings = {
-        "hidden_size": 192, "num_hidden_layers": 12, "num_attention_heads": 3,
-        "intermediate_size": 768, "image_size": 224, "patch_size": 16,
-    }  # fmt: skip
-    model = open_model(tiny("vit", **settings))
+    model = open_model(tiny("vit", **DEIT_TI, num_hidden_layers=12))
     assert model_cost(model, 197) == 12 * (12 * 192**2 * 197 + 2 * 197**2 * 192)
 
 

@@ -43,7 +43,7 @@ def test_models_of_text_are_refused(tmp_path):
         certified_attention(open_model(tmp_path, dtype=torch.float64), [torch.arange(4)])
 
 
-def test_cifar100_is_asked_for_by_name_and_missed_with_advice(folder, tmp_path, monkeypatch):
+def test_cifar100_is_asked_for_by_name_and_missed_with_advice(tmp_path, monkeypatch):
     monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     refuses("give --data-dir", named_pictures, "cifar100", 2, None)

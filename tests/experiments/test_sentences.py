@@ -35,35 +35,21 @@ def drawn(draw: st.DrawFn) -> Report:
     cosines = 1 / (1 + np.exp(2 * logs)) if draw(st.booleans()) else rng.uniform(-1, 1, logs.shape)
     accounted = draw(st.integers(0, images))
     share = draw(st.sampled_from([None, 0.0, 0.5, 0.501, 0.97]))
-    table = pd.DataFrame(
-        {
-            "layer": range(depth + 1),
-            "hfc_lfc": np.exp(logs).mean(axis=1),
-            "log_hfc_lfc": logs.mean(axis=1),
-            "cos_mean": cosines.mean(axis=1),
-            "negative_gains_attention": [np.nan, *rng.uniform(0, 1, depth)],
-        }
-    )
+    means = {"hfc_lfc": np.exp(logs), "log_hfc_lfc": logs, "cos_mean": cosines}
+    table = pd.DataFrame({name: value.mean(axis=1) for name, value in means.items()})
+    table.insert(0, "layer", range(depth + 1))
+    table["negative_gains_attention"] = [np.nan, *rng.uniform(0, 1, depth)]
     if share is not None:
         table["consensus_share"] = [np.nan, *[share] * depth]
     names = dict(zip(PARTS, parts, strict=True))
     by = {
-        sublayer: sum(value for name, value in names.items() if name.startswith(sublayer))
+        f"by_{sublayer}": sum(value for name, value in names.items() if name.startswith(sublayer))
         for sublayer in ("attention", "ffn")
     }
-    return Report(
-        model="m",
-        tokens=5,
-        images=images,
-        by_layer=table,
-        logs=logs,
-        cosines=cosines,
-        by_attention=by["attention"],
-        by_ffn=by["ffn"],
-        parts={name: value[:, :accounted] for name, value in names.items()} if accounted else {},
-        placement=draw(st.sampled_from(["pre", "post"])),
-        accounted=accounted,
-    )
+    kept = {name: value[:, :accounted] for name, value in names.items()} if accounted else {}
+    given = {"images": images, "by_layer": table, "logs": logs, "cosines": cosines, "parts": kept}
+    placement = draw(st.sampled_from(["pre", "post"]))
+    return Report(model="m", tokens=5, placement=placement, accounted=accounted, **given, **by)
 
 
 def numbers(report: Report) -> dict[str, float]:

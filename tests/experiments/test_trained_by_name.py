@@ -42,4 +42,4 @@ def test_a_trained_model_is_read_as_it_computes(name):
         batch = {"input_ids": ids * mask, "attention_mask": mask}
     found = extract(model, batch)
     model.module.set_attn_implementation("eager")
-    compare(found, *reference(model.module, batch))
+    compare(found, *reference(model, batch))

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import os
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,8 +29,8 @@ from oversmoothing.experiments.digits.training_config import (
     TrainConfig,
     default_config,
 )
-from oversmoothing.experiments.digits.training_loop import Loop, learning_rate
-from oversmoothing.experiments.digits.training_state import FILES, MANIFEST, StoredRun, load_run
+from oversmoothing.experiments.digits.training_loop import learning_rate
+from oversmoothing.experiments.digits.training_state import FILES, MANIFEST, StoredRun
 from oversmoothing.experiments.digits.vit import StudyNet, generator
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.sources import open_model
@@ -48,11 +49,7 @@ def finished(tmp_path_factory):
 
 
 def copied(run: StoredRun, target: Path) -> Path:
-    folder = target / run.folder.name
-    folder.mkdir(parents=True)
-    for file in run.folder.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    return folder
+    return Path(shutil.copytree(run.folder, target / run.folder.name))
 
 
 def written(of: TrainedModel, place: Path, config: object, weights: object = None) -> None:
@@ -78,19 +75,17 @@ def test_the_split_is_fixed_disjoint_and_stratified():
 @settings(max_examples=25, deadline=None)
 def test_augmentation_repeats_and_keeps_the_range(seed, shift, zoom):
     pixels, reach = random_pixels(3, seed), {"shift": shift, "rotation": 15.0, "zoom": zoom}
-    first = augmented(pixels, torch.Generator().manual_seed(seed), **reach)
-    again = augmented(pixels, torch.Generator().manual_seed(seed), **reach)
+    first, again = (augmented(pixels, torch.Generator().manual_seed(seed), **reach) for _ in "12")
     assert torch.equal(first, again)
     assert first.min() >= -1 - 1e-5 and first.max() <= 1 + 1e-5
 
 
 def test_augmentation_without_reach_changes_nothing_and_ground_moves_in():
-    pixels = random_pixels(4)
-    same = augmented(pixels, torch.Generator().manual_seed(0), shift=0, rotation=0, zoom=0)
+    rng = torch.Generator().manual_seed(0)
+    pixels, blank = random_pixels(4), -torch.ones(4, 8, 8)
+    same = augmented(pixels, rng, shift=0, rotation=0, zoom=0)
     torch.testing.assert_close(same, pixels, rtol=0, atol=1e-5)
-    blank = -torch.ones(4, 8, 8)
-    moved = augmented(blank, torch.Generator().manual_seed(0), shift=3, rotation=45, zoom=0.2)
-    assert torch.equal(moved, blank)
+    assert torch.equal(augmented(blank, rng, shift=3, rotation=45, zoom=0.2), blank)
 
 
 def test_the_same_configuration_gives_the_same_weights_and_log(finished):
@@ -215,9 +210,21 @@ def test_a_damaged_run_is_refused_with_advice(finished, tmp_path, name, how):
     assert str(file.parent) in str(caught.value)
 
 
-def test_weights_of_another_configuration_are_refused(finished, tmp_path):
-    written(finished, tmp_path, tiny_config("vit").model_dump())
-    refuses("not those of its config", lambda: load_model(tmp_path / "run"))
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        *((dict.fromkeys([field], 16384), "not of the width and depth")
+          for field in ("depth", "width", "ratio")),
+        (tiny_config("vit").model_dump(), "not those of its config"),
+        # The network whose heads shared their values whatever a variant's name said.
+        ({"ffn_ratio": 2, "value_scale": 0.5},
+         r"of an earlier release.*train it again, as vit-shared"),
+    ],
+)  # fmt: skip
+def test_weights_of_another_configuration_are_refused(finished, tmp_path, stated, said):
+    """A giant before it is made."""
+    written(finished, tmp_path, finished.config.model_dump() | stated)
+    refuses(said, load_model, tmp_path / "run")
 
 
 def test_a_run_under_the_name_of_another_is_refused(finished, tmp_path):
@@ -230,53 +237,15 @@ def test_a_run_under_the_name_of_another_is_refused(finished, tmp_path):
 @pytest.mark.parametrize("change", ["surplus", "missing", "integers", "bool"])
 def test_weights_that_are_not_the_models_are_refused_by_name(finished, tmp_path, change):
     weights = dict(finished.run.weights)
-    name = sorted(weights)[0]
-    if change == "surplus":
-        name = "of.another"
-        weights[name] = torch.zeros(3)
-    elif change == "missing":
+    name = "of.another" if change == "surplus" else sorted(weights)[0]
+    if change == "missing":
         del weights[name]
     else:
-        weights[name] = weights[name].to(torch.int64 if change == "integers" else torch.bool)
+        dtype = {"integers": torch.int64, "bool": torch.bool}.get(change, torch.float32)
+        weights[name] = weights.get(name, torch.zeros(3)).to(dtype)
     with pytest.raises(InputError, match=name):
         written(finished, tmp_path, finished.config.model_dump(), weights)
         load_model(tmp_path / "run")
-
-
-@pytest.mark.parametrize("field", ["depth", "width", "ratio"])
-def test_a_run_that_states_a_giant_is_refused_before_it_is_made(finished, tmp_path, field):
-    written(finished, tmp_path, finished.config.model_dump() | {field: 16384})
-    refuses("not of the width and depth", lambda: load_model(tmp_path / "run"))
-
-
-def test_interrupted_training_leaves_earlier_results_whole(finished, tmp_path, monkeypatch):
-    folder = copied(finished.run, tmp_path)
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Loop, "step", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        trained(tiny_config("vit+"), tmp_path, progress=False)
-    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
-    load_run(folder)
-
-
-@pytest.mark.parametrize("written", range(len(FILES) + 1))
-def test_an_interrupted_save_leaves_nothing_behind(finished, tmp_path, monkeypatch, written):
-    genuine, calls = store.write_atomically, []
-
-    def failing(path, content):
-        if len(calls) == written:
-            raise KeyboardInterrupt
-        calls.append(path)
-        return genuine(path, content)
-
-    monkeypatch.setattr(store, "write_atomically", failing)
-    run = finished.run
-    with pytest.raises(KeyboardInterrupt):
-        store.save_run(tmp_path / "run", config={}, weights=run.weights, log=run.log, metrics={})
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_finished_by_another_process_first_stays(finished, tmp_path):
@@ -348,13 +317,6 @@ def test_every_field_enters_the_name_of_the_run():
     assert len(names) == len(changed) + 5
     assert TrainConfig.from_json_object(base.model_dump(), "x").folder_name() in names
     assert len({default_config(variant).folder_name() for variant in FORM_OF}) == len(FORM_OF)
-
-
-def test_an_earlier_run_is_refused_in_a_sentence(finished, tmp_path):
-    """Of the network whose heads shared their values whatever a variant's name said."""
-    written(finished, tmp_path, finished.config.model_dump() | {"ffn_ratio": 2, "value_scale": 0.5})
-    with pytest.raises(InputError, match=r"of an earlier release.*train it again, as vit-shared"):
-        load_model(tmp_path / "run")
 
 
 def test_an_ordinary_variant_is_the_network_of_the_study():

@@ -217,8 +217,7 @@ def test_corruption_repeats_keeps_its_range_and_grows_with_severity(kind):
         assert corrupted(images, kind, 0) is images
         distances = []
         for severity in SEVERITIES[1:]:
-            found = corrupted(images, kind, severity)
-            again = corrupted(images, kind, severity)
+            found, again = (corrupted(images, kind, severity) for _ in "12")
             assert torch.equal(found.pixels, again.pixels)
             assert found.pixels.shape == images.pixels.shape
             assert found.pixels.dtype == images.pixels.dtype

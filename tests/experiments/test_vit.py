@@ -299,15 +299,6 @@ def test_weights_are_all_drawn_and_never_from_global_state(form):
     assert not any("bias" in name for name in first if "attention." in name and "norm" not in name)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_float64_projections_are_those_of_the_network(form):
-    net = StudyNet(SMALL.but(form=form), GREYS, 0)
-    H = net.value_projections()
-    assert H.dtype == torch.float64
-    torch.testing.assert_close(H, net.products().mT, rtol=1e-5, atol=1e-6)
-    assert all(bool(block.attention.inside()) for block in net.blocks())
-
-
 def test_tied_layers_share_one_h_and_untied_ones_do_not():
     for tied, number in ((True, 1), (False, 3)):
         net = tiny_model("vit-shared-band", depth=3, tied=tied)

@@ -46,24 +46,11 @@ def drawn_states() -> list[dict[str, Any]]:
             {"re": rng.uniform(-2.5, 0.8), "im": pair * rng.uniform(0, 1.5), "pair": bool(pair)}
             for pair in rng.integers(2, size=rng.integers(1, 4))
         ]
-        states.append(
-            {
-                "n": n,
-                "seed": int(rng.integers(1000)),
-                "kind": kind,
-                "temperature": float(np.exp(rng.uniform(-1, 1.5))),
-                "share": float(rng.uniform(-0.9 / (n - 1) if kind == "averaging" else 0, 0.95)),
-                "causal": causal,
-                "heads": heads,
-                "h": h,
-                "chain": False,
-                "skew": skew,
-                "turn": turn,
-                "depth": DEPTH,
-                "A": None,
-                "X": None,
-            }
-        )
+        state = {"n": n, "seed": int(rng.integers(1000)), "kind": kind, "causal": causal}
+        state["temperature"] = float(np.exp(rng.uniform(-1, 1.5)))
+        state["share"] = float(rng.uniform(-0.9 / (n - 1) if kind == "averaging" else 0, 0.95))
+        state |= {"heads": heads, "h": h, "chain": False, "skew": skew, "turn": turn}
+        states.append(state | {"depth": DEPTH, "A": None, "X": None})
     return states
 
 

@@ -5,7 +5,6 @@ import re
 from functools import partial
 from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -368,12 +367,3 @@ def test_a_figure_says_that_it_trains_before_it_does(tmp_path, monkeypatch, caps
     assert main(["figures", "--list"]) == 0
     trains = [line.split()[0] for line in capsys.readouterr().out.splitlines() if "trains" in line]
     assert trains == ["metrics_by_layer", "table_1"]
-
-
-def test_frozen_layers_without_a_norm_do_what_their_spectrum_says():
-    rng = np.random.default_rng(5)
-    A = np.full((4, 4), 0.1) + 0.6 * np.eye(4)  # eigenvalues 1, and .6 three times
-    X = rng.standard_normal((4, 2))
-    for h in (0.5, -0.5):
-        found = norm_signs.change(A, h * np.eye(2), X, "none", 1, depth=7)
-        assert found == pytest.approx(7 * np.log((1 + 0.6 * h) / (1 + h)))

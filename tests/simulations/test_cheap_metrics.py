@@ -42,14 +42,11 @@ def test_no_scale_overflows_or_underflows(scale):
     agree(scale * (0.5 + torch.randn((2, 7, 5), generator=generator, dtype=torch.float64)))
 
 
-def test_a_zero_token_is_masked_and_a_zero_state_is_undefined():
+def test_zero_tokens_zero_states_and_rank_one_are_those_of_the_careful_form():
     X = torch.ones((2, 4, 3), dtype=torch.float64)
     X[0, 2] = 0.0
     X[0, 1, 0] = 3.0
     X[1] = 0.0
     agree(X)
-
-
-def test_rank_one_streams_are_measured_by_the_careful_form():
     X = torch.outer(torch.tensor([1.0, 2.0, -1.0, 4.0]), torch.tensor([1.0, -1.0, 2.0]))
     agree(X.double().unsqueeze(0))

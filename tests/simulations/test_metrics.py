@@ -157,38 +157,26 @@ def test_a_batch_is_measured_element_by_element():
                 ), name
 
 
-def test_zero_states_are_undefined():
-    for shape in ((1, 1), (3, 1), (1, 3), (4, 3)):
-        assert all(math.isnan(v.item()) for v in metrics(torch.zeros(shape)).values()), shape
+def test_zero_and_non_finite_states_are_undefined():
+    bad = [torch.tensor([[1.0, 2.0], [x, 1.0]]) for x in (math.nan, math.inf)]
+    for X in (*map(torch.zeros, ((1, 1), (3, 1), (1, 3), (4, 3))), *bad):
+        assert all(math.isnan(v.item()) for v in metrics(X).values()), X
 
 
-def test_non_finite_states_are_undefined():
-    for bad in (math.nan, math.inf):
-        X = torch.tensor([[1.0, 2.0], [bad, 1.0]])
-        assert all(math.isnan(v.item()) for v in metrics(X).values())
-
-
-def test_zero_lfc_gives_an_infinite_ratio():
+def test_a_zero_mean_one_token_and_zero_tokens():
     X = torch.tensor([[1.0, -2.0], [-1.0, 2.0]])
     assert metrics(X)["hfc_lfc"] == math.inf and log_hfc_lfc_ratio(X) == math.inf
     assert metrics(X)["cos_min"] == -1.0 and metrics(X)["cos_abs_min"] == 1.0
-
-
-def test_one_token_has_ratio_zero_and_no_cosine():
     found = metrics(torch.tensor([[3.0, 4.0]]))
     assert found["hfc_lfc"] == 0 and found["log_hfc_lfc"] == -math.inf
     assert found["effective_rank"] == 1 and found["sigma2_sigma1"] == 0
     assert all(math.isnan(found[name]) for name in COSINES)
-
-
-def test_zero_tokens_are_masked_in_the_cosine_alone():
+    # Zero tokens are masked in the cosine alone.
     X = torch.tensor([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
     assert metrics(X)["cos_mean"].item() == pytest.approx(0.5**0.5, abs=4 * EPS)
     assert math.isnan(metrics(X[:2])["cos_mean"].item())
     assert metrics(X[:2])["hfc_lfc"].item() == 1.0
-
-
-def test_a_token_1e_minus_300_of_another_keeps_its_direction():
+    # A token 1e-300 of another keeps its direction.
     X = torch.tensor([[1e300, 0.0], [1e-300, 1e-300]], dtype=torch.float64)
     assert metrics(X)["cos_mean"].item() == pytest.approx(0.5**0.5, abs=4 * EPS)
 
@@ -207,25 +195,21 @@ def test_a_negative_token_is_seen_by_the_minimum_and_not_by_the_absolute_cosine(
 
 def test_effective_rank_of_orthogonal_tokens_is_their_number():
     for n in (1, 2, 5):
-        assert metrics(torch.eye(n, 7))["effective_rank"].item() == pytest.approx(
-            n, rel=8 * n * EPS
-        )
+        rank = metrics(torch.eye(n, 7))["effective_rank"].item()
+        assert rank == pytest.approx(n, rel=8 * n * EPS)
 
 
 def test_effective_rank_excess_of_two_singular_values():
     """erank - 1 = eps (1 + log 1/eps) + eps^2 log^2(eps) / 2 (1 + o(1)) (T5c)."""
     for eps in (1e-6, 1e-9, 1e-12):
-        X = torch.tensor([[1.0, 0.0], [0.0, eps]], dtype=torch.float64)
+        found = metrics(torch.tensor([[1.0, 0.0], [0.0, eps]], dtype=torch.float64))
         log = math.log(1 / eps)
-        second = eps * eps * log * log / 2
-        excess = metrics(X)["log_effective_rank_excess"].exp().item()
-        assert metrics(X)["sigma2_sigma1"].item() == pytest.approx(
-            eps, rel=1e-3 * eps + 8 * EPS / eps
-        )
-        assert excess == pytest.approx(eps * (1 + log) + second, rel=4 * eps + 8 * EPS / eps)
-
-
-def test_one_minus_cosine_where_a_gram_matrix_has_no_digit_left():
+        expected = eps * (1 + log) + eps * eps * log * log / 2
+        ratio = found["sigma2_sigma1"].item()
+        assert ratio == pytest.approx(eps, rel=1e-3 * eps + 8 * EPS / eps)
+        excess = found["log_effective_rank_excess"].exp().item()
+        assert excess == pytest.approx(expected, rel=4 * eps + 8 * EPS / eps)
+    # Where a Gram matrix has no digit left.
     X = torch.tensor([[1.0, 0.0], [1.0, 1e-12]], dtype=torch.float64)
     assert metrics(X)["log_one_minus_cos_mean"].exp().item() == pytest.approx(5e-25, rel=1e-12)
 

@@ -26,17 +26,8 @@ def test_table_record_and_sentence(tmp_path, capsys):
     assert run("--n", "6", "--d", "3", "--depth", "300", "--seed", "4", "--out", str(tmp_path)) == 0
     table = pd.read_csv(tmp_path / "simulate.csv")
     record = json.loads((tmp_path / "simulate.json").read_text())
-    assert list(table.columns[:9]) == [
-        "depth",
-        "hfc_lfc",
-        "log_hfc_lfc",
-        "cos_mean",
-        "cos_min",
-        "cos_abs_mean",
-        "cos_abs_min",
-        "effective_rank",
-        "sigma2_sigma1",
-    ]
+    named = "depth hfc_lfc log_hfc_lfc cos_mean cos_min cos_abs_mean cos_abs_min effective_rank"
+    assert list(table.columns[:9]) == [*named.split(), "sigma2_sigma1"]
     assert {"predicted_log_hfc_lfc", "log_rate", "predicted_limit"} <= set(table.columns)
     assert table["depth"].iloc[0] == 0 and table["depth"].iloc[-1] == 300
     assert record["configuration"]["seed"] == 4 and record["provenance"]["versions"]["numpy"]
@@ -55,12 +46,8 @@ def test_table_record_and_sentence(tmp_path, capsys):
 def test_measurement_agrees_with_the_closed_form(attention, value):
     d = 4
     options = {"eigenvalues": [-0.5, 0.3, -0.2 + 0.4j, -0.2 - 0.4j]} if value == "spectrum" else {}
-    result = simulate(
-        Configuration(
-            attention=attention, value=value, n=6, d=d, depth=20, seed=1, value_options=options
-        ),
-        device="cpu",
-    )
+    drawn = {"attention": attention, "value": value, "value_options": options}
+    result = simulate(Configuration(**drawn, n=6, d=d, depth=20, seed=1), device="cpu")
     table, theory = result.table, result.details
     assert np.isfinite(table["log_hfc_lfc"]).all()
     if value == "defective":
@@ -78,12 +65,8 @@ def test_float32_is_held_against_the_same_prediction():
 
 
 def test_the_slope_of_a_smoothing_run_is_the_rate():
-    run = simulate(
-        Configuration(
-            n=8, d=2, depth=4000, value="spectrum", value_options={"eigenvalues": [0.5, 0.2]}
-        ),
-        device="cpu",
-    )
+    drawn = {"value": "spectrum", "value_options": {"eigenvalues": [0.5, 0.2]}}
+    run = simulate(Configuration(**drawn, n=8, d=2, depth=4000), device="cpu")
     assert run.details["verdict"]["verdict"] == "SMOOTHING"
     table = run.table
     last = table.iloc[-2:]

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-import transformers
 from hypothesis import example, given, strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -30,6 +29,7 @@ from oversmoothing.simulations.state import fetched, scale
 from oversmoothing.theory.support.errors import InputError
 from tests.support.pretend_card import OnCard, moved, pretend_card
 from tests.support.refusals import refuses
+from tests.support.tiny_transformers import pixels, tiny
 
 READS = {
     "_local_scalar_dense", "_unique2", "equal", "is_nonzero", "masked_select", "nonzero",
@@ -124,38 +124,17 @@ def test_to_scale_is_to_round_once(terms):
     assert scale(x, e, 0).tolist() == [exact(*term) for term in terms]
 
 
-PIXELS = torch.randn(6, 3, 16, 16, generator=torch.Generator().manual_seed(1))
 IDS = torch.arange(24).view(3, 8) % 7 + 3
 MASK = (torch.arange(8) < torch.tensor([[8], [5], [6]])).long()
 COPY = ("to the host", "state.py", "fetched")
 SHOWN = ("to the host", "states.py", "shown_pixels")
 
 
-def stirred(module: torch.nn.Module) -> torch.nn.Module:
-    """With biases and gains that are not those of a start."""
-    generator = torch.Generator().manual_seed(2)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter += 0.02 * torch.randn(parameter.shape, generator=generator)
-    return module.eval()
+PIXELS = pixels(6)
 
 
 def vit(layers: int) -> torch.nn.Module:
-    torch.manual_seed(0)
-    config = transformers.ViTConfig(
-        hidden_size=24, num_hidden_layers=layers, num_attention_heads=3, intermediate_size=32,
-        image_size=16, patch_size=4,
-    )  # fmt: skip
-    return stirred(transformers.ViTModel(config, add_pooling_layer=False))
-
-
-def bert(layers: int) -> torch.nn.Module:
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        hidden_size=24, num_hidden_layers=layers, num_attention_heads=3, intermediate_size=32,
-        vocab_size=16, max_position_embeddings=16,
-    )  # fmt: skip
-    return stirred(transformers.BertModel(config, add_pooling_layer=False))
+    return tiny("vit", num_hidden_layers=layers)
 
 
 def inspected(model: Model, inputs: Any, **how: Any) -> Counter[tuple[str, str, str]]:
@@ -217,7 +196,9 @@ def test_padding_costs_so_many_waits_a_batch_and_none_a_layer():
     """Twice what is known of the ids, their words, whether there is padding and where, and the
     pass itself, which asks once."""
     inputs = {"input_ids": IDS, "attention_mask": MASK}
-    two, four = (inspected(open_model(bert(layers)), inputs) for layers in (2, 4))
+    two, four = (
+        inspected(open_model(tiny("bert", num_hidden_layers=layers)), inputs) for layers in (2, 4)
+    )
     assert sum(two.values()) <= 8 and four - two == {COPY: 2}
 
 
