@@ -10,15 +10,13 @@ from typing import Any
 import pytest
 import torch
 
+from oversmoothing import Comparison, compare, inspect, open_model
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.digits.training_config import TrainConfig, default_config
 from oversmoothing.experiments.inspection.answer import Advice
 from oversmoothing.experiments.inspection.budget import Plan
-from oversmoothing.experiments.inspection.compare import Comparison, compare
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.pictures import picture_folder
-from oversmoothing.experiments.models.sources import open_model
 from tests.experiments.test_answer import asked
 
 ROOT = Path(__file__).parents[2]

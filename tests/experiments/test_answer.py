@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from oversmoothing import Report, inspect, open_model
 from oversmoothing.experiments.inspection.answer import CAUSES, Grade, advice, answer, grade
 from oversmoothing.experiments.inspection.budget import Plan
-from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.sentences import does_it, what_to_try
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.pictures import picture_folder
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.proofs.ledger import claims
 from tests.support.made_models import made, sharing
 

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 import torch
 
+from oversmoothing import open_model
 from oversmoothing.experiments.digits.data import Reads
 from oversmoothing.experiments.digits.training_config import Design
 from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study import RECORDED
 from oversmoothing.experiments.study.atlas import (
     SCHEMA,

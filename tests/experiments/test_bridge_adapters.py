@@ -14,16 +14,14 @@ from PIL import Image
 from safetensors.torch import save_file
 from torch import nn
 
+from oversmoothing import InputError, describe, metrics, open_model
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.models import sources
-from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.library import TimmViT
 from oversmoothing.experiments.models.pictures import real_inputs
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.state_metrics import metrics
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, pixels, tiny, tokens

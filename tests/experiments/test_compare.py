@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 import oversmoothing
-from oversmoothing import InputError, compare
+from oversmoothing import InputError, Report, compare
 from oversmoothing.experiments.inspection.answer import MILD
-from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.intervals import FEWEST
 from tests.support.tiny_models import random_pixels, tiny_model
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from oversmoothing import InputError, open_model, readings_of, verdict
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.experiments.models.pictures import within
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.atlas import (
     factors,
     in_all,
@@ -25,14 +25,11 @@ from oversmoothing.experiments.study.readings import (
     READINGS,
     layer_cases,
     nearest,
-    readings_of,
     summarise,
 )
 from oversmoothing.simulations.spectra.head_values import layer_dominance
 from oversmoothing.theory.layer.attention import quotient
-from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import disc_form
-from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, softmax_attention, tiny_model
 from tests.support.tiny_transformers import tiny, tokens

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from oversmoothing import verdict
 from oversmoothing.experiments.intervals import (
     FEWEST,
     Z95,
@@ -20,7 +21,6 @@ from oversmoothing.simulations.spectra.head_values import CLASSES, layer_dominan
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.support.errors import RequirementError
 from oversmoothing.theory.verdict.formulas import dominance, safe_interval
-from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, softmax_attention, tiny_model
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from oversmoothing import InputError, open_model
 from oversmoothing.experiments.enclosures import enclosing, zonotope
 from oversmoothing.experiments.enclosures.enclosing import (
     NEAR,
@@ -24,8 +25,6 @@ from oversmoothing.experiments.enclosures.other_route import (
     other_softmax,
 )
 from oversmoothing.experiments.enclosures.zonotope import Symbols, Zonotope, bilinear, squares
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
 from tests.support.drawn_networks import drawn_input, drawn_network
 from tests.support.exact_forward import mp
 from tests.support.refusals import refuses

@@ -10,6 +10,7 @@ import flint
 import pytest
 
 import oversmoothing
+from oversmoothing import InputError
 from oversmoothing.experiments.enclosures import enclosing, statement
 from oversmoothing.experiments.enclosures.enclosing import both_routes, enclosed
 from oversmoothing.experiments.enclosures.statement import (
@@ -22,7 +23,6 @@ from oversmoothing.experiments.enclosures.statement import (
     input_statement,
     read_statement,
 )
-from oversmoothing.theory.support.errors import InputError
 from tests.support.drawn_networks import drawn_input, drawn_network
 from tests.support.refusals import refuses
 from tests.support.tiny_models import tiny_config, train

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from oversmoothing import InputError, describe, open_model
 from oversmoothing.experiments.enclosures import enclosing
 from oversmoothing.experiments.enclosures.balls import (
     Balls,
@@ -21,11 +22,9 @@ from oversmoothing.experiments.enclosures.network import network_of
 from oversmoothing.experiments.enclosures.other_route import other_metrics, other_streams
 from oversmoothing.experiments.enclosures.proving import read_inputs, streams_of
 from oversmoothing.experiments.enclosures.statement import exact_ends
-from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.pictures import named_pictures, real_inputs
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations import state_metrics
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
 from tests.support.drawn_networks import drawn_input, drawn_network
 from tests.support.exact_forward import exact_metrics, exact_streams, mp
 from tests.support.refusals import refuses

@@ -4,11 +4,9 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
+from oversmoothing import InputError, describe, open_model
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.inspection.verify import Questions
-from oversmoothing.experiments.models.describe import describe
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import FAMILIES, Stack, batch, hooks, pixels, tiny, tokens

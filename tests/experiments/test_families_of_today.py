@@ -12,13 +12,10 @@ import transformers
 from torch import Tensor, nn
 from transformers.models.swin import modeling_swin as swin
 
+from oversmoothing import InputError, inspect, metrics, open_model
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.model import Extraction, Model
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.state_metrics import metrics
-from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import TODAY, inputs, today
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import FAMILIES, TEXT, pixels, tiny, tokens

@@ -5,8 +5,8 @@ import torch
 import transformers
 from torch import nn
 
+from oversmoothing import open_model
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.sources import open_model
 from tests.support.families_of_today import DECODER
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tokens

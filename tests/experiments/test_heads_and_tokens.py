@@ -14,6 +14,7 @@ import transformers
 from torch import Tensor
 
 import oversmoothing
+from oversmoothing import InputError, inspect, open_model
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.inspection.heads_and_why import (
@@ -22,7 +23,6 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     why_heads,
     worst_heads,
 )
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.inspection.plots import draw_tokens
 from oversmoothing.experiments.inspection.states import (
@@ -37,9 +37,7 @@ from oversmoothing.experiments.inspection.states import (
 )
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.state_metrics import stream_log_ratio as log_ratio
-from oversmoothing.theory.support.errors import InputError
 from tests.support.made_models import made, sharing
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Letters, batch, pixels, tiny, tokens

@@ -13,15 +13,14 @@ import pytest
 import torch
 from PIL import Image, PngImagePlugin
 
+from oversmoothing import InputError, inspect, open_model
 from oversmoothing.experiments.digits.data import Pixels
 from oversmoothing.experiments.inspection.budget import foresee
 from oversmoothing.experiments.inspection.extract import batches, prepared
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models import pictures
 from oversmoothing.experiments.models.inputs import Images, text_lines
 from oversmoothing.experiments.models.pictures import picture_folder, upright_rgb
-from oversmoothing.experiments.models.sources import cut_texts, named_inputs, open_model
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.experiments.models.sources import cut_texts, named_inputs
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 

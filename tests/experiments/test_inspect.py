@@ -12,14 +12,13 @@ import torch
 from PIL import Image
 from scipy.stats import gmean
 
-from oversmoothing import main
+from oversmoothing import inspect, main, metrics
 from oversmoothing.experiments.digits.data import Pixels
 from oversmoothing.experiments.digits.training import load_model, new_model, trained
 from oversmoothing.experiments.digits.training_state import save_run
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.sentences import CONVENTIONS
 from oversmoothing.experiments.models.pictures import picture_folder
-from oversmoothing.simulations.state_metrics import NAMES, metrics
+from oversmoothing.simulations.state_metrics import NAMES
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 

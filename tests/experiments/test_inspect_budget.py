@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from oversmoothing import main
+from oversmoothing import inspect, main, open_model
 from oversmoothing.experiments.inspection.budget import (
     Plan,
     checked_budget,
@@ -20,10 +20,8 @@ from oversmoothing.experiments.inspection.budget import (
     plan_of,
 )
 from oversmoothing.experiments.inspection.extract import stream
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.sources import open_model
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import DEIT_TI, tiny
 

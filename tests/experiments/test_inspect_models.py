@@ -11,14 +11,10 @@ import torch
 from PIL import Image
 
 import oversmoothing
-from oversmoothing import main
+from oversmoothing import InputError, Report, describe, inspect, main
 from oversmoothing.experiments.inspection.budget import Plan
-from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report
-from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.pictures import cifar100, picture_folder
 from oversmoothing.simulations.state_metrics import NAMES
-from oversmoothing.theory.support.errors import InputError
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, tiny, tokens
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from oversmoothing import InputError, open_model
 from oversmoothing.experiments.digits.data import Reads
 from oversmoothing.experiments.digits.training_config import Design
 from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.lever import (
     DISC,
     Change,
@@ -24,7 +24,6 @@ from oversmoothing.experiments.study.lever import (
     shift,
 )
 from oversmoothing.experiments.study.trained_shift import MOST, trained_shift
-from oversmoothing.theory.support.errors import InputError
 from tests.support.refusals import refuses
 
 GREYS = Reads("pixels", 16, 4, 10)

@@ -8,9 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from oversmoothing import main
+from oversmoothing import InputError, main, open_model
 from oversmoothing.experiments.ladder.recording import log_ratio
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.repeated.blocks import plain_attention, recorded
 from oversmoothing.experiments.repeated.growth import loop_laws
 from oversmoothing.experiments.repeated.loop import loop, own_blocks, recalled
@@ -26,7 +25,6 @@ from oversmoothing.experiments.repeated.predictors import (
     score_loops,
 )
 from oversmoothing.theory.at_consensus import LoopLaw
-from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import inputs as inputs_of_today, today
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model

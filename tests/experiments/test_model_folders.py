@@ -16,10 +16,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from oversmoothing import InputError, open_model
 from oversmoothing.experiments.models import library
 from oversmoothing.experiments.models.checkpoints import read_weights
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 

@@ -9,14 +9,10 @@ from hypothesis import given, settings, strategies as st
 from torch import nn
 from torch.nn.utils import parametrize
 
+from oversmoothing import lasting_bound, parameterisation, value_projection
 from oversmoothing.experiments.forms.form import ValueProjection, cholesky_factor, orthogonal_factor
-from oversmoothing.experiments.forms.lasting_bound import dobrushin, lasting_bound
-from oversmoothing.experiments.forms.regions import (
-    FORMS,
-    MeasuredInterval,
-    parameterisation,
-    value_projection,
-)
+from oversmoothing.experiments.forms.lasting_bound import dobrushin
+from oversmoothing.experiments.forms.regions import FORMS, MeasuredInterval
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
 from oversmoothing.theory.verdict.formulas import dominance, safe_interval
 from tests.support.refusals import refuses

@@ -10,9 +10,9 @@ import torch
 from PIL import Image
 from torch import nn
 
-from oversmoothing import main
+from oversmoothing import describe, ladder, main, open_model
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.ladder.climb import altered, ladder
+from oversmoothing.experiments.ladder.climb import altered
 from oversmoothing.experiments.ladder.landmarks import Grid, Landmarks, Stage
 from oversmoothing.experiments.ladder.linear import linear_state
 from oversmoothing.experiments.ladder.recording import (
@@ -34,8 +34,6 @@ from oversmoothing.experiments.ladder.regression import (
     spectral_statistics,
 )
 from oversmoothing.experiments.ladder.scores import LadderResult, Rung, score
-from oversmoothing.experiments.models.describe import describe
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.drawing.result import write
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from tests.support.refusals import refuses

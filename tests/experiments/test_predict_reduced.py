@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.experiments.ladder.climb import ladder, split_inputs
+from oversmoothing import InputError, ladder, open_model
+from oversmoothing.experiments.ladder.climb import split_inputs
 from oversmoothing.experiments.ladder.recording import record
 from oversmoothing.experiments.ladder.reduced import (
     KEPT,
@@ -16,8 +17,6 @@ from oversmoothing.experiments.ladder.reduced import (
     ReducedLandmarks,
     stage_layers,
 )
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
 from tests.experiments.test_predict_ladder import stack
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny

@@ -11,11 +11,8 @@ from torch import Tensor
 from transformers import AutoImageProcessor
 
 import oversmoothing
-from oversmoothing import main
-from oversmoothing.experiments.forms.reparameterise import reparameterise
-from oversmoothing.experiments.models.sources import open_model
+from oversmoothing import InputError, main, open_model, reparameterise
 from oversmoothing.experiments.repeated.loop import loop
-from oversmoothing.theory.support.errors import InputError
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 

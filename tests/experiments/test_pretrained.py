@@ -5,10 +5,9 @@ import torch
 from PIL import Image
 
 import oversmoothing
+from oversmoothing import InputError, open_model
 from oversmoothing.experiments.inspection.spectra import certified_attention
 from oversmoothing.experiments.models.pictures import named_pictures, photographs
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 

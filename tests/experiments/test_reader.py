@@ -13,14 +13,14 @@ import transformers
 from torch import Tensor, nn
 from torch.nn import functional
 
+from oversmoothing import InputError, describe
 from oversmoothing.commands.main import main
 from oversmoothing.experiments.inspection import inspect as unread
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.inspect import seen
-from oversmoothing.experiments.models.describe import NotReadError, describe
+from oversmoothing.experiments.models.describe import NotReadError
 from oversmoothing.experiments.models.reader import UNSEEN
 from oversmoothing.simulations.state_metrics import stream_log_ratio
-from oversmoothing.theory.support.errors import InputError
 from tests.support.architectures import BUILDS, rows
 from tests.support.refusals import refuses
 

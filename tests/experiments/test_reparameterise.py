@@ -9,12 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from oversmoothing import InputError, describe, reparameterise
 from oversmoothing.experiments.forms.form import orthogonal_factor
-from oversmoothing.experiments.forms.reparameterise import reparameterise
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.theory.support.errors import InputError
 from tests.support.refusals import refuses
 from tests.support.tiny_models import tiny_model
 from tests.support.tiny_transformers import Own, Stack, batch, pixels, tiny, tokens

@@ -10,11 +10,10 @@ import pytest
 import torch
 from playwright.sync_api import Locator, Page
 
+from oversmoothing import Report, inspect, open_model
 from oversmoothing.experiments.inspection.budget import Plan
-from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report, cell
+from oversmoothing.experiments.inspection.report import cell
 from oversmoothing.experiments.inspection.sentences import NARROW, WIDE
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.drawing.web_page import as_data
 from tests.support.browser import DESKTOP, PHONE, opened
 from tests.support.made_models import made, sharing

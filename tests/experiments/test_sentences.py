@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from hypothesis import given, settings, strategies as st
 
+from oversmoothing import Report
 from oversmoothing.commands.options import wrapped
 from oversmoothing.experiments.inspection.answer import CAUSES, MILD, POST_CAUSES
-from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.simulations.drawing.wording import factor_text
 from tests.experiments.test_compare import signed

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.experiments.models.sources import open_model
+from oversmoothing import InputError, open_model
 from oversmoothing.experiments.repeated.flips import FROZEN, GAP, MEANS, NONE, flipped, sign_flips
-from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import inputs as inputs_of_today, today
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model

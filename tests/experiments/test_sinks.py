@@ -6,16 +6,14 @@ import torch
 import transformers
 from torch import Tensor
 
+from oversmoothing import inspect, metrics, open_model
 from oversmoothing.experiments.inspection import states
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.observe import Linearity
 from oversmoothing.experiments.inspection.sentences import of_rank, of_sinks
 from oversmoothing.experiments.inspection.states import sinks
 from oversmoothing.experiments.models.model import Trace
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.state_metrics import metrics
 from tests.support.families_of_today import TODAY, inputs, today
 from tests.support.made_models import WIDTH, draw, made, sharing
 from tests.support.refusals import refuses

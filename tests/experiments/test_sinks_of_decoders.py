@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from sklearn import datasets
 
+from oversmoothing import metrics, open_model
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.states import sinks
-from oversmoothing.experiments.models.sources import cut_texts, open_model
-from oversmoothing.simulations.state_metrics import metrics
+from oversmoothing.experiments.models.sources import cut_texts
 from tests.experiments.test_trained_by_name import place
 
 BOOK = Path(__file__).parents[2] / "docs" / "theory" / "t4.md"

@@ -6,10 +6,9 @@ import torch
 
 from benchmarks.spectra_at_scale import fallback, plain_verdict
 from benchmarks.trained_spectra import MODEL, own_heads
+from oversmoothing import open_model, readings_of
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.pictures import cifar100, real_inputs
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.study.readings import readings_of
 from oversmoothing.simulations.spectra.head_values import spectral_verdicts
 
 FOLDER = real_inputs()

@@ -6,9 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from oversmoothing import InputError, describe, open_model
 from oversmoothing.experiments.ladder.recording import log_ratio
-from oversmoothing.experiments.models.describe import describe
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.repeated.blocks import (
     BlockMap,
     at_consensus,
@@ -24,7 +23,6 @@ from oversmoothing.experiments.repeated.growth import (
     loop_laws,
 )
 from oversmoothing.experiments.repeated.stability import holds_to, stability
-from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import inputs as inputs_of_today, today
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model

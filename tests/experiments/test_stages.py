@@ -10,10 +10,8 @@ import transformers
 from torch import Tensor, nn
 
 import oversmoothing
-from oversmoothing.experiments.inspection.compare import inspect_stages
-from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.models.sources import open_model, open_stages
-from oversmoothing.simulations.state_metrics import metrics
+from oversmoothing import inspect, inspect_stages, metrics, open_model
+from oversmoothing.experiments.models.sources import open_stages
 from tests.support.families_of_today import TODAY, inputs, today
 from tests.support.made_models import made, sharing
 from tests.support.refusals import refuses

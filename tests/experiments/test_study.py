@@ -14,6 +14,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from scipy.stats import t as student
 
+from oversmoothing import InputError
 from oversmoothing.experiments.digits import vit
 from oversmoothing.experiments.digits.data import Reads
 from oversmoothing.experiments.digits.training_config import Design
@@ -37,7 +38,7 @@ from oversmoothing.experiments.study.study_runs import (
     trained,
 )
 from oversmoothing.experiments.study.study_tasks import COARSE, RECIPES, task
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
 from tests.support.refusals import refuses
 from tests.support.tiny_models import study_row
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from oversmoothing import open_model
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.sources import open_model
 from tests.experiments.test_families_of_today import compare, reference
 
 DATA = os.environ.get("OVERSMOOTHING_DATA")

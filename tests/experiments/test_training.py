@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing import main
+from oversmoothing import InputError, main, open_model
 from oversmoothing.experiments.digits import training, training_state as store
 from oversmoothing.experiments.digits.data import SIZES, augmented, digits
 from oversmoothing.experiments.digits.training import (
@@ -33,9 +33,8 @@ from oversmoothing.experiments.digits.training_loop import learning_rate
 from oversmoothing.experiments.digits.training_state import FILES, MANIFEST, StoredRun
 from oversmoothing.experiments.digits.vit import StudyNet, generator
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.study_tasks import task
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
 from tests.support.refusals import refuses
 from tests.support.tiny_models import TINY, random_pixels, tiny_config, train
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from oversmoothing import main
+from oversmoothing import InputError, main, open_model
 from oversmoothing.experiments.digits import data as module
 from oversmoothing.experiments.digits.corruptions import (
     KINDS,
@@ -38,8 +38,6 @@ from oversmoothing.experiments.digits.training_config import (
 )
 from oversmoothing.experiments.digits.training_loop import drawn_from, training_batch
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
 from tests.support.refusals import refuses
 
 CPU = torch.device("cpu")

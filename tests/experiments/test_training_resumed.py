@@ -13,12 +13,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from oversmoothing import main
+from oversmoothing import InputError, main
 from oversmoothing.experiments.digits.training import TrainedModel, trained
 from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_loop import Loop
 from oversmoothing.experiments.digits.training_state import LAST, PREVIOUS, unfinished
-from oversmoothing.theory.support.errors import InputError
 from tests.support.refusals import refuses
 from tests.support.tiny_models import tiny_config
 

@@ -8,13 +8,11 @@ import torch
 import transformers
 from transformers.models.olmo.modeling_olmo import OlmoLayerNorm
 
+from oversmoothing import InputError, inspect, open_model
 from oversmoothing.experiments.inspection.extract import Checked, extract, stream
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.fits import norm_of
 from oversmoothing.experiments.models.model import Model, Norm
 from oversmoothing.experiments.models.pass_graph import watch
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import TODAY, inputs, today
 from tests.support.refusals import refuses
 from tests.support.tampered import TAMPERED, WHERE, opened

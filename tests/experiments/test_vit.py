@@ -10,18 +10,16 @@ from hypothesis import given, settings, strategies as st
 from scipy.sparse.csgraph import connected_components
 from torch import nn
 
+from oversmoothing import InputError, open_model, parameterisation
 from oversmoothing.experiments.digits import vit
 from oversmoothing.experiments.digits.data import Reads, seen
 from oversmoothing.experiments.digits.training_config import FORMS, SHARED, Design
 from oversmoothing.experiments.digits.vit import StudyNet
-from oversmoothing.experiments.forms.regions import parameterisation
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.atlas import spectrum
 from oversmoothing.experiments.study.protocol import Cell
 from oversmoothing.experiments.study.study_runs import h_measures, start_measures, trained
 from oversmoothing.experiments.study.study_tasks import task
-from oversmoothing.theory.support.errors import InputError
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 

@@ -11,12 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from oversmoothing import Watcher, describe
+from oversmoothing import Watcher, describe, metrics
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.inspection import watcher as room
 from oversmoothing.experiments.inspection.heads_and_why import ValueModes
 from oversmoothing.simulations.state import one_thread
-from oversmoothing.simulations.state_metrics import metrics
 from tests.support.refusals import refuses
 from tests.support.tiny_models import tiny_model
 from tests.support.tiny_transformers import Stack, hooks, pixels, tiny, tokens

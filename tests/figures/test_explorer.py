@@ -14,10 +14,10 @@ from playwright.sync_api import Page
 from scipy.optimize import linear_sum_assignment
 
 import oversmoothing
+from oversmoothing import golden_case
 from oversmoothing.paper_figures.explorer.explorer_page import PRESETS, write_explorer
 from oversmoothing.simulations.generators.attention import row_softmax
 from oversmoothing.simulations.sweep.points import cosine_extremes, effective_rank, iterate
-from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.formulas import disc, dominance

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from oversmoothing import main
+from oversmoothing import InputError, main
 from oversmoothing.commands import pages
 from oversmoothing.paper_figures import FIGURES, figure
 from oversmoothing.paper_figures.figure_base import Context, PaperFigure, processor_seconds
@@ -39,7 +39,7 @@ from oversmoothing.simulations.drawing.picture import (
     plot_log,
 )
 from oversmoothing.theory.proofs.ledger import claims
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
 from tests.figures.pictures import AS_KEPT
 from tests.figures.small import timed_by_a_law
 from tests.support.refusals import refuses

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.simulations.state_metrics import NAMES, metrics, stream_metrics
+from oversmoothing import metrics
+from oversmoothing.simulations.state_metrics import NAMES, stream_metrics
 
 
 def agree(X: torch.Tensor) -> None:

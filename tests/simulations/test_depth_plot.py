@@ -9,11 +9,11 @@ import pytest
 from matplotlib.figure import Figure
 
 import oversmoothing
+from oversmoothing import InputError
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
 from oversmoothing.simulations.drawing.depth_plot import draw_run, great, predictions
 from oversmoothing.simulations.drawing.picture import decade_axis
 from oversmoothing.simulations.drawing.wording import ROWS, few
-from oversmoothing.theory.support.errors import InputError
 
 A = np.array([[0.75, 0.25], [0.25, 0.75]])
 START = np.array([[1.0, 0.0], [0.5, 2.0]])

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import example, given, settings, strategies as st
 
-from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing import evolve
 from oversmoothing.simulations.engine.iteration import OneHead
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from tests.support.refusals import refuses

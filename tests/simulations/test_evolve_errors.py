@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.engine.evolve_heads import evolve_heads
+from oversmoothing import evolve, evolve_heads
 from oversmoothing.simulations.engine.problem import make_problem
 from tests.evolve_errors.__main__ import check, faults
 from tests.evolve_errors.draws import draw

@@ -9,15 +9,13 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from benchmarks.hundred_digits import direction, draw
+from oversmoothing import InputError, Trajectory, evolve
 from oversmoothing.simulations.engine import at_any_depth
-from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.theory.depth.closed_form import FeatureModes, TokenModes
 from oversmoothing.theory.depth.eigenbasis import Eigenbasis, by_lapack
 from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.numbers.rounding import accurate_product
 from oversmoothing.theory.proofs.strategies import SEEDS
-from oversmoothing.theory.support.errors import InputError
 from tests.support.kronecker import evolve_by
 from tests.support.refusals import refuses
 

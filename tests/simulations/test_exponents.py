@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import oversmoothing
+from oversmoothing import FromState, PerLayer
 from oversmoothing.experiments.models.sources import named_inputs, named_model
 from oversmoothing.experiments.repeated.blocks import cycled_layers
 from oversmoothing.simulations.against_theory import exponents
@@ -17,8 +18,6 @@ from oversmoothing.simulations.against_theory.exponents import (
     exponent_run,
 )
 from oversmoothing.simulations.engine.errors import split_states
-from oversmoothing.simulations.engine.layers import PerLayer
-from oversmoothing.simulations.engine.state_attention import FromState
 from tests.support.refusals import refuses
 
 X0 = np.random.default_rng(5).standard_normal((4, 3))

@@ -7,14 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.engine.evolve_heads import (
-    Drawn,
-    Fixed,
-    FromState,
-    PerLayer,
-    evolve_heads,
-)
+from oversmoothing import Drawn, Fixed, FromState, PerLayer, evolve, evolve_heads
 from oversmoothing.simulations.engine.layers import ATTENTION_STREAM, WEIGHT_STREAM
 from oversmoothing.theory.proofs.strategies import SEEDS
 from tests.support.refusals import refuses

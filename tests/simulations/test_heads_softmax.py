@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing.simulations.engine.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
+from oversmoothing import Drawn, FromState, PerLayer, evolve_heads
 from oversmoothing.simulations.engine.state_attention import _phi, _psi
 from oversmoothing.simulations.state import join
 from oversmoothing.theory.proofs.strategies import SEEDS

@@ -9,6 +9,7 @@ import torch
 from hypothesis import assume, example, given, settings, strategies as st
 from jaxtyping import TypeCheckError
 
+from oversmoothing import metrics
 from oversmoothing.simulations.state import (
     SplitState,
     from_differences,
@@ -16,7 +17,7 @@ from oversmoothing.simulations.state import (
     split,
     to_differences,
 )
-from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio, metrics
+from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.layer.attention import complement_basis
 from oversmoothing.theory.proofs.strategies import SEEDS, token_states
 from tests.support.high_precision import DIGITS, metrics_at_high_precision

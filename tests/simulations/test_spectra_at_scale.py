@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from oversmoothing import verdict
 from oversmoothing.simulations.generators.attention import (
     Causal,
     DoublyStochastic,
@@ -22,7 +23,6 @@ from oversmoothing.simulations.spectra.head_values import (
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
 from oversmoothing.theory.verdict.formulas import dominance
-from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.refusals import refuses
 
 seeds = st.integers(0, 2**32 - 1)

@@ -8,9 +8,8 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing import InputError, evolve, metrics, verdict
 from oversmoothing.simulations.generators.attention import Asymmetric
-from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.simulations.sweep import points as outcomes
 from oversmoothing.simulations.sweep.config import (
     ATTENTION_KINDS,
@@ -39,8 +38,6 @@ from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.rounding import ScaledState
 from oversmoothing.theory.spectra.heads import stacked
 from oversmoothing.theory.spectra.heads_radius import Radius
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import verdict
 
 ALL = ("ratio", "cosine", "rank", "limits")
 

@@ -15,13 +15,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from oversmoothing import main
+from oversmoothing import InputError, main
 from oversmoothing.simulations.sweep import runner, store
 from oversmoothing.simulations.sweep.config import Config, parse
 from oversmoothing.simulations.sweep.points import Points
 from oversmoothing.simulations.sweep.runner import connect, processes, run_sweep
 from oversmoothing.simulations.sweep.store import Store, read_table
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
 from tests.support.refusals import refuses
 
 # Several kinds, points that fail (low > high), points that are iterated, several heads.

@@ -20,13 +20,11 @@ import torch
 from hypothesis import example, given, strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from oversmoothing import FromState, evolve, evolve_heads, inspect, metrics
+from oversmoothing import FromState, InputError, evolve, evolve_heads, inspect, metrics, open_model
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.state import fetched, scale
-from oversmoothing.theory.support.errors import InputError
 from tests.support.pretend_card import OnCard, moved, pretend_card
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import pixels, tiny
