@@ -10,25 +10,15 @@ from hypothesis import given, settings, strategies as st
 from oversmoothing import Drawn, Fixed, FromState, PerLayer, evolve, evolve_heads
 from oversmoothing.simulations.engine.layers import ATTENTION_STREAM, WEIGHT_STREAM
 from oversmoothing.theory.proofs.strategies import SEEDS
+from tests.support.evolved import dense_layer, evolved, states
 from tests.support.refusals import refuses
 
 EPS = 2.0**-52
 AA = np.array([[0.75, 0.25], [0.25, 0.75]])
 
 
-def states(trajectory, index=-1):
-    X, exponent = trajectory.X(index)
-    return X.cpu().numpy() * 2.0 ** exponent.cpu().numpy()[..., None, None]
-
-
 def log_ratio(trajectory):
     return trajectory.metrics()["log_hfc_lfc"].to_numpy()
-
-
-def dense_layer(X, A, W, residual=True):
-    """The definition, head by head."""
-    moved = sum(A[..., h, :, :] @ X @ W[h] for h in range(len(W)))
-    return X + moved if residual else moved
 
 
 def growth_bound(X0, layers, residual=True):
@@ -70,11 +60,11 @@ sizes = {"n": st.integers(1, 5), "d": st.integers(1, 4), "heads": st.integers(1,
 )
 def test_layers_that_change_are_the_definition_head_by_head(seed, residual, dtype, n, d, heads):
     X0, layers = draw(seed, n=n, d=d, heads=heads, layers=6)
-    found = evolve_heads(
-        X0=X0,
-        attention=PerLayer([A for A, _ in layers]),
-        weights=PerLayer(lambda layer: layers[layer][1]),
-        depth=range(7),
+    found = evolved(
+        X0,
+        PerLayer([A for A, _ in layers]),
+        PerLayer(lambda layer: layers[layer][1]),
+        range(7),
         residual=residual,
         dtype=dtype,
     )
@@ -134,9 +124,7 @@ def test_tensors_lists_and_float32_are_taken():
     found = evolve_heads(X0=X0, attention=AA.tolist(), weights=[[0.5]], depth=2)
     assert found.states.dtype == torch.float32
     logits = torch.randn((3, 5, 5), generator=torch.Generator().manual_seed(0))
-    half = evolve_heads(
-        X0=torch.ones(5, 1), attention=logits.softmax(-1), weights=torch.ones(3, 1, 1), depth=2
-    )
+    half = evolved(torch.ones(5, 1), logits.softmax(-1), torch.ones(3, 1, 1), 2)
     assert (half.metrics()["hfc_lfc"] == 0).all()
 
 
@@ -160,11 +148,11 @@ def test_a_stack_may_be_continued_where_it_was_left():
     X0 = np.random.default_rng(0).standard_normal((4, 3))
     whole = states(evolve_heads(X0=X0, attention=attention, weights=weights, depth=20))
     half = states(evolve_heads(X0=X0, attention=attention, weights=weights, depth=10))
-    rest = evolve_heads(
-        X0=half,
-        attention=PerLayer(lambda layer: attention.at(layer + 10, ATTENTION_STREAM)),
-        weights=PerLayer(lambda layer: weights.at(layer + 10, WEIGHT_STREAM)),
-        depth=10,
+    rest = evolved(
+        half,
+        PerLayer(lambda layer: attention.at(layer + 10, ATTENTION_STREAM)),
+        PerLayer(lambda layer: weights.at(layer + 10, WEIGHT_STREAM)),
+        10,
     )
     np.testing.assert_allclose(states(rest), whole, rtol=0, atol=1e-11 * np.abs(whole).max())
 
@@ -180,12 +168,7 @@ def rotating(layer, p=0.0):
 
 def test_rotating_weights_smooth_though_every_layer_alone_does_not():
     """T7b: spectra {-1, 0} in each layer, and HFC/LFC decays at sqrt(1/2) / (4/5) a layer."""
-    run = evolve_heads(
-        X0=[[1.0, 2.0], [3.0, 5.0]],
-        attention=AA,
-        weights=PerLayer(rotating),
-        depth=[1, 2, 10, 20, 40, 400],
-    )
+    run = evolved([[1.0, 2.0], [3.0, 5.0]], AA, PerLayer(rotating), [1, 2, 10, 20, 40, 400])
     log = log_ratio(run)
     assert math.exp(2 * log[0]) == pytest.approx(10 / 49, rel=1e-13)
     assert math.exp(2 * log[1]) == pytest.approx(493 / 3136, rel=1e-13)
@@ -195,11 +178,8 @@ def test_rotating_weights_smooth_though_every_layer_alone_does_not():
 
 def test_rotating_weights_that_are_each_non_smoothing_smooth_at_their_rate():
     """T7b: spectra {-1, -0.05} and the same rotation: .9187 a layer."""
-    run = evolve_heads(
-        X0=[[1.0, 2.0], [3.0, 5.0]],
-        attention=AA,
-        weights=PerLayer(lambda layer: rotating(layer, 0.05)),
-        depth=[200, 1200],
+    run = evolved(
+        [[1.0, 2.0], [3.0, 5.0]], AA, PerLayer(lambda layer: rotating(layer, 0.05)), [200, 1200]
     )
     log = log_ratio(run)
     assert math.exp((log[1] - log[0]) / 1000) == pytest.approx(0.9187, abs=2e-4)
@@ -216,12 +196,7 @@ def test_hfc_is_autonomous_and_its_mean_square_is_that_of_the_quotient():
         step = sum(np.kron(W[h].T, Q.T @ A[h] @ Q) for h in range(heads))
         T = T + step @ T
     X0 = rng.standard_normal((number, n, d))
-    run = evolve_heads(
-        X0=X0,
-        attention=PerLayer([A for A, _ in layers]),
-        weights=PerLayer([W for _, W in layers]),
-        depth=[depth],
-    )
+    run = evolved(X0, PerLayer([A for A, _ in layers]), PerLayer([W for _, W in layers]), [depth])
     X = states(run)
     squares = ((X - X.mean(1, keepdims=True)) ** 2).sum((1, 2))
     # Exactly, state by state: vec(Q^T X_L) = T vec(Q^T X_0).
@@ -288,9 +263,7 @@ def test_without_residual_the_rate_is_the_second_eigenvalue_whatever_the_weights
     X0 = rng.standard_normal((3, 3))
     # At layer 20 the other modes are below (1/5 / 1/2)^20 = 1e-8; at 50, what HFC has across the
     # mean is (1.2 / 1.9)^50 = 1e-10 of it, known to 5 digits after 50 roundings.
-    table = evolve_heads(
-        X0=X0, attention=A, weights=W, depth=[20, 50, 400], residual=False
-    ).metrics()
+    table = evolved(X0, A, W, [20, 50, 400], residual=False).metrics()
     drop = table.diff().iloc[1] / 30
     assert math.exp(drop["log_sigma2_sigma1"]) == pytest.approx(0.5 * 1.2 / 1.9, rel=1e-5)
     cosine = math.exp(drop["log_one_minus_cos_abs_min"])
@@ -305,9 +278,7 @@ def test_one_token_and_zero_states():
     zero = evolve_heads(X0=np.zeros((2, 1)), attention=AA, weights=[[0.5]], depth=[0, 1, 99])
     assert zero.metrics().iloc[:, 1:].isna().all(axis=None)
     for attention in (AA, FromState(np.ones((1, 1)), np.ones((1, 1)))):
-        gone = evolve_heads(
-            X0=[[1.0], [2.0]], attention=attention, weights=[[0.0]], depth=[1, 30], residual=False
-        )
+        gone = evolved([[1.0], [2.0]], attention, [[0.0]], [1, 30], residual=False)
         assert gone.metrics().iloc[:, 1:].isna().all(axis=None)
 
 

@@ -25,6 +25,7 @@ from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.simulations.state import fetched, scale
+from tests.support.evolved import evolved
 from tests.support.pretend_card import OnCard, moved, pretend_card
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import pixels, tiny
@@ -82,9 +83,7 @@ def test_the_metrics_wait_once(shape):
 
 def test_attention_that_follows_the_state_waits_twice_a_layer():
     def run():
-        return evolve_heads(
-            X0=X0, attention=FOLLOWING, weights=WEIGHTS, depth=[LAYERS], device="cpu"
-        )
+        return evolved(X0, FOLLOWING, WEIGHTS, [LAYERS], device="cpu")
 
     assert waits(run) == 2 * LAYERS
 
