@@ -15,6 +15,7 @@ from oversmoothing.experiments.inspection.sentences import does_it, what_to_try
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.pictures import picture_folder
 from oversmoothing.theory.proofs.ledger import claims
+from tests.support.cases import cases
 from tests.support.made_models import made, sharing
 
 DATA = os.environ.get("OVERSMOOTHING_DATA")
@@ -200,19 +201,12 @@ def test_the_sentence_on_the_trained_deit():
     assert "in an earlier run of the trained DeiT-Ti on 50 other photographs" in report.words()
 
 
-@pytest.mark.parametrize(
-    ("ratios", "cosines", "says", "tries"),
-    [
-        ((1.0, 0.6), (0.6, 0.5), "Yes, by HFC/LFC alone", None),
-        ((1.0, 1.6), (0.5, 0.6), "No: HFC/LFC rises, though", "Nothing: there is no smoothing"),
-        ((1.0, math.nan), (0.5, math.nan), "This is not known", "Nothing yet"),
-        (
-            (1.0, 1.6),
-            (0.6, 0.5),
-            "No: its tokens grow apart mildly",
-            "Nothing: there is no smoothing",
-        ),
-    ],
+@cases(
+    "ratios, cosines, says, tries",
+    ((1.0, 0.6), (0.6, 0.5), "Yes, by HFC/LFC alone", None),
+    ((1.0, 1.6), (0.5, 0.6), "No: HFC/LFC rises, though", "Nothing: there is no smoothing"),
+    ((1.0, math.nan), (0.5, math.nan), "This is not known", "Nothing yet"),
+    ((1.0, 1.6), (0.6, 0.5), "No: its tokens grow apart mildly", "Nothing: there is no smoothing"),
 )
 def test_the_short_answer_says_nothing_other_than_its_numbers(ratios, cosines, says, tries):
     logs, angles = (np.repeat(np.array(x)[:, None], 6, axis=1) for x in (np.log(ratios), cosines))

@@ -22,6 +22,7 @@ from oversmoothing.experiments.study.atlas import (
     recorded_deit,
     rows_of,
 )
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 
 GREYS = Reads("pixels", 16, 4, 10)
@@ -123,21 +124,19 @@ def _shifted(name: str, value: float) -> Callable[[pd.DataFrame], pd.DataFrame]:
     return lambda rows: rows.assign(**{name: rows[name] + value})
 
 
-@pytest.mark.parametrize(
-    ("forged", "said"),
-    [
-        (_shifted("negative", 2.0), "negative beyond 0 and 1"),
-        (_shifted("negative", 0.01), "no count of eigenvalues"),
-        (_shifted("alignment", 3.0), "alignment beyond 1"),
-        (_shifted("radius", 1e3), "larger than the norm"),
-        (_shifted("schema", 1), "another version"),
-        (lambda rows: rows.iloc[:-1], "each layer and head"),
-        (lambda rows: rows[rows["layer"] == 1], "each layer and head"),
-        (lambda rows: pd.concat([rows, rows]), "each layer and head"),
-        (lambda rows: rows.assign(weights="of my own"), "no SHA-256"),
-        (lambda rows: rows.drop(columns="sink"), "its columns are others"),
-        (lambda rows: rows.assign(d="wide"), "no atlas of version"),
-    ],
+@cases(
+    "forged, said",
+    (_shifted("negative", 2.0), "negative beyond 0 and 1"),
+    (_shifted("negative", 0.01), "no count of eigenvalues"),
+    (_shifted("alignment", 3.0), "alignment beyond 1"),
+    (_shifted("radius", 1e3), "larger than the norm"),
+    (_shifted("schema", 1), "another version"),
+    (lambda rows: rows.iloc[:-1], "each layer and head"),
+    (lambda rows: rows[rows["layer"] == 1], "each layer and head"),
+    (lambda rows: pd.concat([rows, rows]), "each layer and head"),
+    (lambda rows: rows.assign(weights="of my own"), "no SHA-256"),
+    (lambda rows: rows.drop(columns="sink"), "its columns are others"),
+    (lambda rows: rows.assign(d="wide"), "no atlas of version"),
 )
 def test_what_cannot_be_so_is_not_joined(forged, said, tmp_path):
     rows = rows_of(made())

@@ -16,21 +16,20 @@ from benchmarks.scaling import measure_one
 from benchmarks.timing import in_fresh_process
 from oversmoothing.experiments.intervals import interleaved_medians
 from oversmoothing.paper_figures.figure_base import processor_seconds
+from tests.support.cases import cases
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(
-    ("ratio", "target", "at_most", "holds"),
-    [
-        (1.0, 1.0, True, True),
-        (1.1, 1.0, True, False),
-        (1.0, 1.0, False, True),
-        (0.9, 1.0, False, False),
-        (5.0, None, True, None),
-        (math.nan, 1.0, True, False),
-        (math.nan, 1.0, False, False),
-    ],
+@cases(
+    "ratio, target, at_most, holds",
+    (1.0, 1.0, True, True),
+    (1.1, 1.0, True, False),
+    (1.0, 1.0, False, True),
+    (0.9, 1.0, False, False),
+    (5.0, None, True, None),
+    (math.nan, 1.0, True, False),
+    (math.nan, 1.0, False, False),
 )
 def test_a_row_holds_on_its_own_side_of_the_target(ratio, target, at_most, holds):
     row = Row("x", ratio, {"a": 1.0}, **{"at_most" if at_most else "at_least": target})

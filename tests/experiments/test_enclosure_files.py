@@ -23,6 +23,7 @@ from oversmoothing.experiments.enclosures.statement import (
     input_statement,
     read_statement,
 )
+from tests.support.cases import cases
 from tests.support.drawn_networks import drawn_input, drawn_network
 from tests.support.refusals import refuses
 from tests.support.tiny_models import tiny_config, train
@@ -277,14 +278,12 @@ def test_the_command_proves_the_sign_on_a_box(run_folder, tmp_path, capsys, monk
     assert "give a smaller one" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--box", "--eps", "-1"], "--eps must be above 0"),
-        (["--box", "--eps", "nan"], "--eps must be a number"),
-        (["--box", "--layer", "9"], "layers 1 to 2, not 9"),
-        (["--text", __file__], "reads images, not text"),
-    ],
+@cases(
+    "words, said",
+    (["--box", "--eps", "-1"], "--eps must be above 0"),
+    (["--box", "--eps", "nan"], "--eps must be a number"),
+    (["--box", "--layer", "9"], "layers 1 to 2, not 9"),
+    (["--text", __file__], "reads images, not text"),
 )
 def test_what_cannot_be_asked_is_said(words, said, run_folder, tmp_path, capsys):
     command = ["enclose", str(run_folder), "--out", str(tmp_path / "out")]

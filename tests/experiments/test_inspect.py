@@ -19,6 +19,7 @@ from oversmoothing.experiments.digits.training_state import save_run
 from oversmoothing.experiments.inspection.sentences import CONVENTIONS
 from oversmoothing.experiments.models.pictures import picture_folder
 from oversmoothing.simulations.state_metrics import NAMES
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 
@@ -133,13 +134,11 @@ def test_pixels_of_another_shape_and_none_are_refused():
         refuses(said, inspect, tiny_model(), torch.zeros(shape))
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (-1.0, "Does tiny smooth? Yes, by HFC/LFC alone"),
-        (1.0, "Does tiny smooth? No: HFC/LFC rises"),
-        (0.0, "Does tiny smooth? No: its tokens end about as different"),
-    ],
+@cases(
+    "change, words",
+    (-1.0, "Does tiny smooth? Yes, by HFC/LFC alone"),
+    (1.0, "Does tiny smooth? No: HFC/LFC rises"),
+    (0.0, "Does tiny smooth? No: its tokens end about as different"),
 )
 def test_the_summary_follows_the_interval_of_the_change(report, change, words):
     noise = np.linspace(-0.05, 0.05, IMAGES)

@@ -15,6 +15,7 @@ from oversmoothing import InputError, Report, describe, inspect, main
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.models.pictures import cifar100, picture_folder
 from oversmoothing.simulations.state_metrics import NAMES
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, tiny, tokens
 
@@ -98,22 +99,20 @@ def folder(tmp_path_factory):
     return place
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["vit+"], r"run `oversmoothing train --variant vit\+ --seed 0 --out"),
-        (["vit7"], "no model 'vit7' here"),
-        (["vit-random", "--text", __file__], "reads images, not text"),
-        (["vit-random", "--device", "abacus"], "not available here"),
-        (["--count", "0"], "--count must be at least 1"),
-        (["--images", "no-such-folder"], "no images 'no-such-folder' were found here"),
-        (["--images", "cifar100"], "CIFAR-100 is needed"),
-        (["--text", __file__], "reads images, not text"),
-        (["--data-dir", "no-such-folder"], "does not exist: name one"),
-        (["{out}/empty"], "is no model folder"),
-        (["{out}/gpt"], r"reads text\.\n +Add --text FILE \(one text a line\)\."),
-        (["{out}/gpt", "--text", "{out}/empty.txt"], "holds no text"),
-    ],
+@cases(
+    "options, message",
+    (["vit+"], r"run `oversmoothing train --variant vit\+ --seed 0 --out"),
+    (["vit7"], "no model 'vit7' here"),
+    (["vit-random", "--text", __file__], "reads images, not text"),
+    (["vit-random", "--device", "abacus"], "not available here"),
+    (["--count", "0"], "--count must be at least 1"),
+    (["--images", "no-such-folder"], "no images 'no-such-folder' were found here"),
+    (["--images", "cifar100"], "CIFAR-100 is needed"),
+    (["--text", __file__], "reads images, not text"),
+    (["--data-dir", "no-such-folder"], "does not exist: name one"),
+    (["{out}/empty"], "is no model folder"),
+    (["{out}/gpt"], r"reads text\.\n +Add --text FILE \(one text a line\)\."),
+    (["{out}/gpt", "--text", "{out}/empty.txt"], "holds no text"),
 )
 def test_the_command_refuses_with_advice(folder, tmp_path, capsys, monkeypatch, options, message):
     monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)

@@ -25,6 +25,7 @@ from oversmoothing.experiments.repeated.predictors import (
     score_loops,
 )
 from oversmoothing.theory.at_consensus import LoopLaw
+from tests.support.cases import cases
 from tests.support.families_of_today import inputs as inputs_of_today, today
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
@@ -206,15 +207,13 @@ def test_recall_of_a_pre_norm_block_may_have_no_fixed_point():
     assert table["radius"].isna().all() and (table["growth"] - 1).abs().max() < 0.2
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({"loops": 3}, "loops is 3: it must be at least 20"),
-        ({"groups": [(1, 9)]}, "the group 1-9 names layers .* it has layers 1 to 2"),
-        ({"groups": [range(1, 99)]}, r"the group 1-2-3-4-5-6-7-8-9-\.\.\. names layers"),
-        ({"groups": [()]}, r"the group \(none\)"),
-        ({"inputs": []}, "no inputs"),
-    ],
+@cases(
+    "how, said",
+    ({"loops": 3}, "loops is 3: it must be at least 20"),
+    ({"groups": [(1, 9)]}, "the group 1-9 names layers .* it has layers 1 to 2"),
+    ({"groups": [range(1, 99)]}, r"the group 1-2-3-4-5-6-7-8-9-\.\.\. names layers"),
+    ({"groups": [()]}, r"the group \(none\)"),
+    ({"inputs": []}, "no inputs"),
 )
 def test_loops_that_cannot_be_run_are_refused(how, said):
     model = open_model(tiny_model())

@@ -15,6 +15,7 @@ from oversmoothing.experiments.forms.lasting_bound import dobrushin
 from oversmoothing.experiments.forms.regions import FORMS, MeasuredInterval
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
 from oversmoothing.theory.verdict.formulas import dominance, safe_interval
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tiny_models import softmax_attention
 
@@ -381,33 +382,29 @@ def test_mixed_precision_does_not_leave_the_region(form):
     assert half.inside().tolerance > module.inside().tolerance
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"name": "clipped"}, "choose one of free, plus, minus"),
-        ({"name": 3}, "choose one of free"),
-        ({"name": "band", "p": 0.0}, "0 < p < q <= 1"),
-        ({"name": "band", "q": 1.5}, "0 < p < q <= 1"),
-        ({"name": "band", "p": math.nan}, "0 < p < q <= 1"),
-        ({"name": "disc", "p": 0.5}, "no option 'p': it takes none"),
-        ({"name": "band", "s": 0.5}, "no option 's': it takes p, q"),
-    ],
+@cases(
+    "options, message",
+    ({"name": "clipped"}, "choose one of free, plus, minus"),
+    ({"name": 3}, "choose one of free"),
+    ({"name": "band", "p": 0.0}, "0 < p < q <= 1"),
+    ({"name": "band", "q": 1.5}, "0 < p < q <= 1"),
+    ({"name": "band", "p": math.nan}, "0 < p < q <= 1"),
+    ({"name": "disc", "p": 0.5}, "no option 'p': it takes none"),
+    ({"name": "band", "s": 0.5}, "no option 's': it takes p, q"),
 )
 def test_what_is_no_form_is_refused(options, message):
     refuses(message, lambda: parameterisation(**options))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: value_projection("band", 3).start_at(torch.eye(2)), "width of H"),
-        (lambda: value_projection("band", 3).start_at(torch.ones(2, 3)), "square"),
-        (lambda: value_projection("band", 3).start_at(torch.full((3, 3), torch.nan)), "NaN"),
-        (lambda: value_projection("band", 0), "at least 1"),
-        (lambda: lasting_bound([AA], [], [[1.0], [2.0]]), "give one each"),
-        (lambda: lasting_bound([AA], [np.eye(3)], [[1.0], [2.0]]), "do not go with X0"),
-        (lambda: lasting_bound([AA], [np.eye(1)], [[2.0], [2.0]]), "all equal"),
-    ],
+@cases(
+    "call, message",
+    (lambda: value_projection("band", 3).start_at(torch.eye(2)), "width of H"),
+    (lambda: value_projection("band", 3).start_at(torch.ones(2, 3)), "square"),
+    (lambda: value_projection("band", 3).start_at(torch.full((3, 3), torch.nan)), "NaN"),
+    (lambda: value_projection("band", 0), "at least 1"),
+    (lambda: lasting_bound([AA], [], [[1.0], [2.0]]), "give one each"),
+    (lambda: lasting_bound([AA], [np.eye(3)], [[1.0], [2.0]]), "do not go with X0"),
+    (lambda: lasting_bound([AA], [np.eye(1)], [[2.0], [2.0]]), "all equal"),
 )
 def test_what_is_no_matrix_of_the_width_or_layer_is_refused(call, message):
     refuses(message, call)

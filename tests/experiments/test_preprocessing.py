@@ -13,6 +13,7 @@ from transformers import AutoImageProcessor
 import oversmoothing
 from oversmoothing import InputError, main, open_model, reparameterise
 from oversmoothing.experiments.repeated.loop import loop
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 
@@ -72,12 +73,10 @@ def ours(place: Path, settings: dict[str, object], **given: object) -> Tensor:
     return open_model(folder(place, settings), **given).prepare(pictures())
 
 
-@pytest.mark.parametrize(
-    ("base", "change"),
-    [
-        *((BASE, change) for change in [*OPTIONS, {"do_flip_channel_order": True}]),
-        *((NORMAL, change) for change in [*OPTIONS, *STATISTICS]),
-    ],
+@cases(
+    "base, change",
+    *((BASE, change) for change in [*OPTIONS, {"do_flip_channel_order": True}]),
+    *((NORMAL, change) for change in [*OPTIONS, *STATISTICS]),
 )
 def test_pixels_are_those_of_the_library_and_every_option_changes_them(tmp_path, base, change):
     found = ours(tmp_path, base | change)

@@ -22,6 +22,7 @@ from oversmoothing.experiments.models.describe import NotReadError
 from oversmoothing.experiments.models.reader import UNSEEN
 from oversmoothing.simulations.state_metrics import stream_log_ratio
 from tests.support.architectures import BUILDS, rows
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 
 TABLE = Path(__file__).parents[2] / "docs" / "guide" / "architectures.csv"
@@ -404,14 +405,12 @@ def test_of_a_refused_model_the_streams_and_attention_of_its_own_pass_are_shown(
     assert again.table.equals(result.table) and again.words() == result.words()
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ([-0.5, -0.4, -0.6, -0.5, -0.5, -0.4], "tokens end more alike"),
-        ([0.5, 0.4, 0.6, 0.5, 0.5, 0.4], "tokens end less alike"),
-        ([0.5, -0.4, 0.6, -0.5, 0.5, -0.4], "cannot be told"),
-        ([math.nan] * 6, "cannot be told"),
-    ],
+@cases(
+    "change, said",
+    ([-0.5, -0.4, -0.6, -0.5, -0.5, -0.4], "tokens end more alike"),
+    ([0.5, 0.4, 0.6, 0.5, 0.5, 0.4], "tokens end less alike"),
+    ([0.5, -0.4, 0.6, -0.5, 0.5, -0.4], "cannot be told"),
+    ([math.nan] * 6, "cannot be told"),
 )
 def test_whether_tokens_end_alike_is_told_where_the_interval_leaves_out_0(
     monkeypatch, change, said

@@ -23,6 +23,7 @@ from oversmoothing.experiments.remedies.shift import (
     sublayer,
     without,
 )
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 
 N, D = 5, 4
@@ -88,21 +89,19 @@ def test_every_remedy_has_an_identity_here():
     assert len(REMEDIES) == 20
 
 
-@pytest.mark.parametrize(
+@cases(
     "module",
-    [
-        remedies.AttnScale(0.0),
-        remedies.FeatScale(D),
-        remedies.GFSA(),
-        remedies.ShapedAttention(0.0, 1.0, 0.0),
-        remedies.DeEscalation(0.0),
-        remedies.ContraNorm(0.0),
-        remedies.NeuTRENO(0.0),
-        remedies.ValueResidual(0.0, 1.0),
-        remedies.LayerScale(D, 1.0),
-        remedies.ResidualScaling(1),
-        remedies.LambdaSkip(1.0),
-    ],
+    remedies.AttnScale(0.0),
+    remedies.FeatScale(D),
+    remedies.GFSA(),
+    remedies.ShapedAttention(0.0, 1.0, 0.0),
+    remedies.DeEscalation(0.0),
+    remedies.ContraNorm(0.0),
+    remedies.NeuTRENO(0.0),
+    remedies.ValueResidual(0.0, 1.0),
+    remedies.LayerScale(D, 1.0),
+    remedies.ResidualScaling(1),
+    remedies.LambdaSkip(1.0),
     ids=lambda module: module.title,
 )
 def test_the_neutral_setting_is_the_plain_layer(module):

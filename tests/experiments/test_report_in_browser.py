@@ -16,6 +16,7 @@ from oversmoothing.experiments.inspection.report import cell
 from oversmoothing.experiments.inspection.sentences import NARROW, WIDE
 from oversmoothing.simulations.drawing.web_page import as_data
 from tests.support.browser import DESKTOP, PHONE, opened
+from tests.support.cases import cases
 from tests.support.made_models import made, sharing
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Letters, tiny
@@ -381,17 +382,15 @@ def test_words_cannot_leave_the_data_of_a_page():
     assert "<" not in held and json.loads(held) == words
 
 
-@pytest.mark.parametrize(
-    ("value", "text", "exact"),
-    [
-        (np.nan, "–", None),
-        (0.0, "0.000", "0.0"),
-        (-0.25, "−0.250", "-0.25"),
-        (3.2e-7, "3.2e−07", "3.2e-07"),
-        (np.inf, "∞", "Infinity"),
-        (-np.inf, "−∞", "-Infinity"),
-        (7, "7", 7),
-    ],
+@cases(
+    "value, text, exact",
+    (np.nan, "–", None),
+    (0.0, "0.000", "0.0"),
+    (-0.25, "−0.250", "-0.25"),
+    (3.2e-7, "3.2e−07", "3.2e-07"),
+    (np.inf, "∞", "Infinity"),
+    (-np.inf, "−∞", "-Infinity"),
+    (7, "7", 7),
 )
 def test_a_cell_has_its_text_and_all_its_digits(value, text, exact):
     assert cell(value) == {"text": text, "value": exact}

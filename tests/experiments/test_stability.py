@@ -23,6 +23,7 @@ from oversmoothing.experiments.repeated.growth import (
     loop_laws,
 )
 from oversmoothing.experiments.repeated.stability import holds_to, stability
+from tests.support.cases import cases
 from tests.support.families_of_today import inputs as inputs_of_today, today
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
@@ -215,17 +216,11 @@ def changed(kind: str):
     return BlockMap(1, found.layers[0], (X.detach(),), {}, {}, module), X.detach()
 
 
-@pytest.mark.parametrize(
-    ("kind", "ask", "said"),
-    [
-        ("shape", lambda f, X: f(X), r"takes a stream \(1, 5, 12\) and gives \(1, 4"),
-        ("positions", check_consensus, "makes equal tokens different, .* no inv"),
-        (
-            "function",
-            lambda f, X: jvp(f, X, directions(X)),
-            "has no forward-mode derivative .*: give",
-        ),
-    ],
+@cases(
+    "kind, ask, said",
+    ("shape", lambda f, X: f(X), r"takes a stream \(1, 5, 12\) and gives \(1, 4"),
+    ("positions", check_consensus, "makes equal tokens different, .* no inv"),
+    ("function", lambda f, X: jvp(f, X, directions(X)), "has no forward-mode derivative .*: give"),
 )
 def test_a_block_that_growth_cannot_be_asked_of_is_refused(kind, ask, said):
     refuses(f"layer 1 {said}", lambda: ask(*changed(kind)))
@@ -239,26 +234,21 @@ def test_sinks_have_no_consensus():
         check_consensus(found.blocks[0], found.states[0])
 
 
-@pytest.mark.parametrize(
-    ("ask", "said"),
-    [
-        (lambda: stability(*opened("named"), size=0.0), "size is 0.0: give a share"),
-        (lambda: stability(opened("named")[0], []), "no inputs"),
-        (lambda: stability(opened("named")[0], torch.zeros(1, 1, 6).double()), "single token"),
-        (lambda: stability(*opened("named")), r"no derivative in reverse mode .*: its exponents"),
-        (
-            lambda: stability(open_model(tiny("vit")), pixels()),
-            "float32, in which small differences",
-        ),
-        (
-            lambda: recorded(open_model(tiny("vit"), dtype=torch.bfloat16), pixels()),
-            "bfloat16, in which differences drown",
-        ),
-        (
-            lambda: recorded(open_model(tiny("bert"), dtype=torch.float64), tokens((6, 4))),
-            "different lengths",
-        ),
-    ],
+@cases(
+    "ask, said",
+    (lambda: stability(*opened("named"), size=0.0), "size is 0.0: give a share"),
+    (lambda: stability(opened("named")[0], []), "no inputs"),
+    (lambda: stability(opened("named")[0], torch.zeros(1, 1, 6).double()), "single token"),
+    (lambda: stability(*opened("named")), r"no derivative in reverse mode .*: its exponents"),
+    (lambda: stability(open_model(tiny("vit")), pixels()), "float32, in which small differences"),
+    (
+        lambda: recorded(open_model(tiny("vit"), dtype=torch.bfloat16), pixels()),
+        "bfloat16, in which differences drown",
+    ),
+    (
+        lambda: recorded(open_model(tiny("bert"), dtype=torch.float64), tokens((6, 4))),
+        "different lengths",
+    ),
 )
 def test_settings_and_inputs_that_cannot_be_used_are_refused(ask, said):
     refuses(said, ask)

@@ -38,6 +38,7 @@ from oversmoothing.experiments.digits.training_config import (
 )
 from oversmoothing.experiments.digits.training_loop import drawn_from, training_batch
 from oversmoothing.experiments.inspection.extract import extract
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 
 CPU = torch.device("cpu")
@@ -125,16 +126,14 @@ def test_parquet_archive_and_hub_give_the_same_images(small, tmp_path, monkeypat
     assert torch.equal(torch.unique(both, dim=0), torch.unique(wanted, dim=0))
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        ("none", "holds none of it: give --data-dir"),
-        ("shard", r"images of \d+ classes were found, 40 of 10"),
-        ("garbled", "cannot be read as cifar10"),
-        ("column", "cannot be read as cifar10"),
-        ("archive", "cannot be read"),
-        ("bytes", "no multiple of the 3073"),
-    ],
+@cases(
+    "damage, message",
+    ("none", "holds none of it: give --data-dir"),
+    ("shard", r"images of \d+ classes were found, 40 of 10"),
+    ("garbled", "cannot be read as cifar10"),
+    ("column", "cannot be read as cifar10"),
+    ("archive", "cannot be read"),
+    ("bytes", "no multiple of the 3073"),
 )
 def test_a_wrong_data_folder_is_said_in_a_sentence(small, tmp_path, damage, message):
     folder = tmp_path / "cifar10"

@@ -16,6 +16,7 @@ from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.inspection import watcher as room
 from oversmoothing.experiments.inspection.heads_and_why import ValueModes
 from oversmoothing.simulations.state import one_thread
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tiny_models import tiny_model
 from tests.support.tiny_transformers import Stack, hooks, pixels, tiny, tokens
@@ -253,15 +254,13 @@ def test_a_budget_that_is_spent_puts_a_watch_off_and_takes_spectra_in_turn(monke
     assert "steps watched" in repr(watcher)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"every": 0}, "at least 1"),
-        ({"inputs": 0}, "at least 1"),
-        ({"budget": 0.0}, "budget is 0.0"),
-        ({"mode": "training"}, "mode is 'training'"),
-        ({"blocks": "nowhere"}, "has no part 'nowhere'"),
-    ],
+@cases(
+    "options, words",
+    ({"every": 0}, "at least 1"),
+    ({"inputs": 0}, "at least 1"),
+    ({"budget": 0.0}, "budget is 0.0"),
+    ({"mode": "training"}, "mode is 'training'"),
+    ({"blocks": "nowhere"}, "has no part 'nowhere'"),
 )
 def test_options_out_of_range_are_refused(options, words):
     refuses(words, lambda: Watcher(tiny("vit"), **options))

@@ -17,6 +17,7 @@ from oversmoothing.experiments.inspection.heads_and_why import (
 from oversmoothing.experiments.inspection.spectra import alignment, principal, tilt
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
+from tests.support.cases import cases
 from tests.support.made_models import draw
 
 
@@ -27,19 +28,17 @@ def heads_of(H: Tensor, heads: int = 1) -> Heads:
     return Heads(same, same, (H.T / heads).expand(heads, d, d), same)
 
 
-@pytest.mark.parametrize(
-    ("h", "region"),
-    [
-        (0, "zero"),
-        (-0.5, "universal_disc"),
-        (-1, "universal_disc"),
-        (-0.5 + 0.5j, "universal_disc"),
-        (1e-300, "positive"),
-        (0.1 + 3j, "positive"),
-        (-1.0001, "other"),
-        (-0.5 + 0.51j, "other"),
-        (1j, "other"),
-    ],
+@cases(
+    "h, region",
+    (0, "zero"),
+    (-0.5, "universal_disc"),
+    (-1, "universal_disc"),
+    (-0.5 + 0.5j, "universal_disc"),
+    (1e-300, "positive"),
+    (0.1 + 3j, "positive"),
+    (-1.0001, "other"),
+    (-0.5 + 0.51j, "other"),
+    (1j, "other"),
 )
 def test_every_eigenvalue_lies_in_one_region(h, region):
     share = regions(np.array([h], dtype=np.complex128))

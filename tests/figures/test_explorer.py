@@ -22,6 +22,7 @@ from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.formulas import disc, dominance
 from tests.support.browser import DESKTOP, PHONE, opened
+from tests.support.cases import cases
 
 CASES, DEPTH = 1000, 12
 KINDS = ("softmax", "psd", "symmetric", "averaging", "circle")
@@ -457,22 +458,20 @@ def test_a_frame_at_32_tokens_and_8_features_costs_a_few_products(chromium, path
         assert min(ratios) < 8
 
 
-@pytest.mark.parametrize(
+@cases(
     "link, said",
-    [
-        ("#n=4&h=x", "the eigenvalue 'x'"),
-        ("#n=many", "n=many, which is no number"),
-        ("#A=1,1;0,1", "not square with rows"),
-        ("#A=1;0,1", "differ in length"),
-        ("#attention=none", "there are softmax"),
-        ("#<b>=1", "which this page does not know"),
-        # What the page does not show is refused, and never shown as something else.
-        ("#n=1000000000", "n=1000000000; this page takes 2 to 32"),
-        ("#n=4.5", "n does not fit"),
-        ("#h=-9", "Re h=-9; this page takes -4 to 2"),
-        ("#h=1,1,1,1,1,1,1,1,1", "the number of eigenvalues=9"),
-        ("#n=3&attention=given&A=1,0;0,1", "A does not fit"),
-    ],
+    ("#n=4&h=x", "the eigenvalue 'x'"),
+    ("#n=many", "n=many, which is no number"),
+    ("#A=1,1;0,1", "not square with rows"),
+    ("#A=1;0,1", "differ in length"),
+    ("#attention=none", "there are softmax"),
+    ("#<b>=1", "which this page does not know"),
+    # What the page does not show is refused, and never shown as something else.
+    ("#n=1000000000", "n=1000000000; this page takes 2 to 32"),
+    ("#n=4.5", "n does not fit"),
+    ("#h=-9", "Re h=-9; this page takes -4 to 2"),
+    ("#h=1,1,1,1,1,1,1,1,1", "the number of eigenvalues=9"),
+    ("#n=3&attention=given&A=1,0;0,1", "A does not fit"),
 )
 def test_a_link_that_is_none_is_answered_in_a_sentence(chromium, path, link, said):
     with opened(chromium, path, link) as work:

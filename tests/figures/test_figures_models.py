@@ -28,6 +28,7 @@ from oversmoothing.paper_figures.figure_base import (
 from oversmoothing.paper_figures.figures import metrics_by_layer, norm_signs, table_1, tables_2_3
 from oversmoothing.theory.support.errors import RequirementError
 from tests.figures.small import a_study
+from tests.support.cases import cases
 from tests.support.tiny_models import tiny_config
 
 
@@ -45,15 +46,13 @@ def test_a_number_is_reproduced_within_its_tolerance_and_not_beyond():
     assert number("x", 98.92, float("nan"), 0.01, "why").verdict == DIFFERS
 
 
-@pytest.mark.parametrize(
-    ("interval", "positive", "said"),
-    [
-        ((0.5, 0.1, 0.9), True, REPRODUCED),
-        ((0.5, 0.1, 0.9), False, DIFFERS),
-        ((-0.5, -0.9, -0.1), False, REPRODUCED),
-        ((0.5, -0.1, 1.1), True, UNCHECKED),
-        ((0.5, float("nan"), float("nan")), True, UNCHECKED),
-    ],
+@cases(
+    "interval, positive, said",
+    ((0.5, 0.1, 0.9), True, REPRODUCED),
+    ((0.5, 0.1, 0.9), False, DIFFERS),
+    ((-0.5, -0.9, -0.1), False, REPRODUCED),
+    ((0.5, -0.1, 1.1), True, UNCHECKED),
+    ((0.5, float("nan"), float("nan")), True, UNCHECKED),
 )
 def test_a_sign_is_decided_by_the_whole_interval(interval, positive, said):
     assert sign("x", "smooths", interval, positive, "why").verdict == said
@@ -216,14 +215,12 @@ def test_an_effect_is_called_one_and_the_paper_s_is_held_to_the_same_point(tmp_p
     assert "outside our interval" in orders["Table 3, digits, P9"].why
 
 
-@pytest.mark.parametrize(
-    ("decision", "ends", "said"),
-    [
-        (SMALLER, (-0.8, -0.2), REPRODUCED),
-        (OTHER_WAY, (0.2, 0.8), DIFFERS),
-        (NOTHING, (-0.6, 0.1), UNCHECKED),
-        (NOTHING, (-0.3, 0.3), DIFFERS),
-    ],
+@cases(
+    "decision, ends, said",
+    (SMALLER, (-0.8, -0.2), REPRODUCED),
+    (OTHER_WAY, (0.2, 0.8), DIFFERS),
+    (NOTHING, (-0.6, 0.1), UNCHECKED),
+    (NOTHING, (-0.3, 0.3), DIFFERS),
 )
 def test_where_the_paper_s_effect_is_as_small_it_is_no_ground_to_differ(decision, ends, said):
     row = {"question": "P9", "says": "less", "decision": decision, "seeds": 3, "planned": 3,

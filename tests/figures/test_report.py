@@ -14,6 +14,7 @@ from oversmoothing.simulations.drawing.web_page import typeset
 from oversmoothing.theory.proofs.claim import Status
 from oversmoothing.theory.proofs.ledger import claims
 from tests.support.browser import DESKTOP, PHONE, opened
+from tests.support.cases import cases
 
 COMPARED = (
     number("Table 1, one column", 98.92, 97.5, 0.1, "other data"),
@@ -183,33 +184,31 @@ def test_no_formula_of_a_claim_is_shown_raw():
     assert not found
 
 
-@pytest.mark.parametrize(
+@cases(
     "text, html",
-    [
-        ("||HFC||/||LFC|| <= 1/sqrt(n-1)", "‖HFC‖/‖LFC‖ ≤ 1/√(n−1)"),
-        ("|1+ha| >= 1 - |h||a|", "|1+ha| ≥ 1 − |h| |a|"),
-        (
-            "lambda_j^H lambda_i^A, rho_Q^2",
-            "λ<sub>j</sub><sup>H</sup> λ<sub>i</sub><sup>A</sup>, ρ<sub>Q</sub><sup>2</sup>",
-        ),
-        ("sigma_{k+1} -> r_sigma", "σ<sub>k+1</sub> → r<sub>σ</sub>"),
-        ("D^-1/2, E^2/2", "D<sup>-1/2</sup>, E<sup>2</sup>/2"),
-        ("H (x) A with h = 1 +- 2i != 0", "H ⊗ A with h = 1 ± 2i ≠ 0"),
-        ("A N(x) W, not a product", "A N(x) W, not a product"),
-        (
-            "sum_h A_(l,h) X_(l-1) -> Pi_0, max_j |l_-|",
-            "∑<sub>h</sub> A<sub>l,h</sub> X<sub>l−1</sub> → Π<sub>0</sub>, max<sub>j</sub> "
-            "|l<sub>-</sub>|",
-        ),
-        (
-            "e^(E/(1+S)), w^((p-1)/2), X*^T",
-            "e<sup>(E/(1+S))</sup>, w<sup>((p−1)/2)</sup>, X*<sup>T</sup>",
-        ),
-        ("v_t -> v^, v^^T", "v<sub>t</sub> → v\u0302, v\u0302<sup>T</sup>"),
-        ("T1_blocks.pi_mean_power, verdict_x0", "T1_blocks.pi_mean_power, verdict_x0"),
-        ("rank-1, T7b-rotation, log_hfc_lfc, 1e-13", "rank-1, T7b-rotation, log_hfc_lfc, 1e-13"),
-        ("-2/(1 + a_1) < h < 0 & <b>", "−2/(1 + a<sub>1</sub>) &lt; h &lt; 0 &amp; &lt;b&gt;"),
-    ],
+    ("||HFC||/||LFC|| <= 1/sqrt(n-1)", "‖HFC‖/‖LFC‖ ≤ 1/√(n−1)"),
+    ("|1+ha| >= 1 - |h||a|", "|1+ha| ≥ 1 − |h| |a|"),
+    (
+        "lambda_j^H lambda_i^A, rho_Q^2",
+        "λ<sub>j</sub><sup>H</sup> λ<sub>i</sub><sup>A</sup>, ρ<sub>Q</sub><sup>2</sup>",
+    ),
+    ("sigma_{k+1} -> r_sigma", "σ<sub>k+1</sub> → r<sub>σ</sub>"),
+    ("D^-1/2, E^2/2", "D<sup>-1/2</sup>, E<sup>2</sup>/2"),
+    ("H (x) A with h = 1 +- 2i != 0", "H ⊗ A with h = 1 ± 2i ≠ 0"),
+    ("A N(x) W, not a product", "A N(x) W, not a product"),
+    (
+        "sum_h A_(l,h) X_(l-1) -> Pi_0, max_j |l_-|",
+        "∑<sub>h</sub> A<sub>l,h</sub> X<sub>l−1</sub> → Π<sub>0</sub>, max<sub>j</sub> "
+        "|l<sub>-</sub>|",
+    ),
+    (
+        "e^(E/(1+S)), w^((p-1)/2), X*^T",
+        "e<sup>(E/(1+S))</sup>, w<sup>((p−1)/2)</sup>, X*<sup>T</sup>",
+    ),
+    ("v_t -> v^, v^^T", "v<sub>t</sub> → v\u0302, v\u0302<sup>T</sup>"),
+    ("T1_blocks.pi_mean_power, verdict_x0", "T1_blocks.pi_mean_power, verdict_x0"),
+    ("rank-1, T7b-rotation, log_hfc_lfc, 1e-13", "rank-1, T7b-rotation, log_hfc_lfc, 1e-13"),
+    ("-2/(1 + a_1) < h < 0 & <b>", "−2/(1 + a<sub>1</sub>) &lt; h &lt; 0 &amp; &lt;b&gt;"),
 )
 def test_plain_formulas_are_set_and_words_left_alone(text, html):
     assert typeset(text) == html

@@ -15,6 +15,7 @@ from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.figures import tables_2_3
 from oversmoothing.paper_figures.page import Check, Drawn, draw_figure, write_page
 from oversmoothing.simulations.drawing.picture import FigureFiles
+from tests.support.cases import cases
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -100,18 +101,16 @@ def test_what_nothing_changed_is_taken_over_and_marked_with_its_date(small, tmp_
     assert "from cache" in small()
 
 
-@pytest.mark.parametrize(
-    ("changed", "taken"),
-    [
-        ("package/a.py", 0),
-        ("package/new.json", 0),
-        ("package/paper_figures/figures/ladder.py", 2),
-        ("package/paper_figures/page.py", 3),
-        ("results/study/rows.json", 0),
-        ("results/figures/ladder.csv", 2),
-        ("results/figures/ladder.png", 2),
-        ("results/index.html", 3),
-    ],
+@cases(
+    "changed, taken",
+    ("package/a.py", 0),
+    ("package/new.json", 0),
+    ("package/paper_figures/figures/ladder.py", 2),
+    ("package/paper_figures/page.py", 3),
+    ("results/study/rows.json", 0),
+    ("results/figures/ladder.csv", 2),
+    ("results/figures/ladder.png", 2),
+    ("results/index.html", 3),
 )
 def test_what_a_change_of_code_or_data_touches_is_made_anew(small, tmp_path, changed, taken):
     path = tmp_path / changed

@@ -14,6 +14,7 @@ from oversmoothing.simulations.against_theory.simulate import Configuration, sim
 from oversmoothing.simulations.drawing.depth_plot import draw_run, great, predictions
 from oversmoothing.simulations.drawing.picture import decade_axis
 from oversmoothing.simulations.drawing.wording import ROWS, few
+from tests.support.cases import cases
 
 A = np.array([[0.75, 0.25], [0.25, 0.75]])
 START = np.array([[1.0, 0.0], [0.5, 2.0]])
@@ -56,17 +57,15 @@ def test_a_ratio_far_below_the_least_float_has_its_place():
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     "depths, logarithmic",
-    [
-        (range(50), False),
-        (range(1001), False),
-        ([0, 500, 1000], False),
-        ([0, 1000], False),
-        ([0, 10, 10**9], True),
-        (np.unique(np.rint(np.geomspace(1, 1000, 60))).astype(int), True),
-        ([0], False),
-    ],
+    (range(50), False),
+    (range(1001), False),
+    ([0, 500, 1000], False),
+    ([0, 1000], False),
+    ([0, 10, 10**9], True),
+    (np.unique(np.rint(np.geomspace(1, 1000, 60))).astype(int), True),
+    ([0], False),
 )
 def test_great_depths_that_crowd_at_one_end_have_a_logarithmic_axis(depths, logarithmic):
     assert great(list(depths)) == logarithmic

@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from oversmoothing import Drawn, Fixed, FromState, PerLayer, evolve, evolve_heads
 from oversmoothing.simulations.engine.layers import ATTENTION_STREAM, WEIGHT_STREAM
 from oversmoothing.theory.proofs.strategies import SEEDS
+from tests.support.cases import cases
 from tests.support.evolved import dense_layer, evolved, states
 from tests.support.refusals import refuses
 
@@ -314,35 +315,29 @@ def test_the_gpu_agrees_with_the_cpu(follows):
     np.testing.assert_allclose(a, b, rtol=0, atol=1e-9 * np.abs(a).max())
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
-    [
-        {"attention": [[0.7, 0.2], [0.25, 0.75]]},
-        {"attention": np.full((3, 2, 2), 0.5)},
-        {"attention": np.full((5, 2, 2, 2), 0.5), "X0": np.ones((3, 2, 1))},
-        {"attention": PerLayer([AA])},
-        {"attention": PerLayer(lambda layer: AA if layer == 0 else np.eye(3))},
-        {"attention": FromState(np.ones((1, 2)), np.ones((1, 2)))},
-        {"attention": FromState(np.ones((2, 1, 2)), np.ones((2, 1, 2)), bias=np.ones(3))},
-        {
-            "attention": FromState(
-                np.ones((2, 1, 2)), np.ones((2, 1, 2)), bias=[[0.0, -math.inf]] * 2
-            )
-        },
-        {"weights": np.ones((2, 1, 2))},
-        {"weights": (np.ones((2, 1, 3)), np.ones((2, 2, 1)))},
-        {"weights": (np.ones((2, 1, 3)),)},
-        {"weights": [[[math.nan]], [[1.0]]]},
-        {"weights": PerLayer([np.ones((2, 1, 1)), np.ones((2, 2, 2))])},
-        {"weights": [[[1e300]], [[0.0]]], "dtype": torch.float32},
-        {"X0": [[1.0]]},
-        {"X0": [1.0, 2.0]},
-        {"X0": [[1.0], [math.inf]]},
-        {"depth": -1},
-        {"depth": [3, 3]},
-        {"dtype": torch.float16},
-        {"device": "quantum"},
-    ],
+    {"attention": [[0.7, 0.2], [0.25, 0.75]]},
+    {"attention": np.full((3, 2, 2), 0.5)},
+    {"attention": np.full((5, 2, 2, 2), 0.5), "X0": np.ones((3, 2, 1))},
+    {"attention": PerLayer([AA])},
+    {"attention": PerLayer(lambda layer: AA if layer == 0 else np.eye(3))},
+    {"attention": FromState(np.ones((1, 2)), np.ones((1, 2)))},
+    {"attention": FromState(np.ones((2, 1, 2)), np.ones((2, 1, 2)), bias=np.ones(3))},
+    {"attention": FromState(np.ones((2, 1, 2)), np.ones((2, 1, 2)), bias=[[0.0, -math.inf]] * 2)},
+    {"weights": np.ones((2, 1, 2))},
+    {"weights": (np.ones((2, 1, 3)), np.ones((2, 2, 1)))},
+    {"weights": (np.ones((2, 1, 3)),)},
+    {"weights": [[[math.nan]], [[1.0]]]},
+    {"weights": PerLayer([np.ones((2, 1, 1)), np.ones((2, 2, 2))])},
+    {"weights": [[[1e300]], [[0.0]]], "dtype": torch.float32},
+    {"X0": [[1.0]]},
+    {"X0": [1.0, 2.0]},
+    {"X0": [[1.0], [math.inf]]},
+    {"depth": -1},
+    {"depth": [3, 3]},
+    {"dtype": torch.float16},
+    {"device": "quantum"},
     ids=lambda change: "-".join(change),
 )
 def test_bad_input_is_refused(change):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import given, settings, strategies as st
 
 import oversmoothing
@@ -25,6 +24,7 @@ from oversmoothing.simulations.drawing.result import (
     proved,
     write,
 )
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 
 # Of every kind that a column may have.
@@ -162,26 +162,24 @@ def test_the_kinds_of_columns_are_those_of_their_cells():
     assert table.to_json_object()[0] == {"a": 1, "b": None, "c": 0.5, "d": True}
 
 
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        (lambda: Sentence("alone"), "nothing carries"),
-        (lambda: Evidence("proved"), "names no statement"),
-        (lambda: measured(0), "at least 1"),
-        (lambda: measured(3, 2.0, 1.0), "is none"),
-        (lambda: Table(pd.DataFrame({"a": [1, "b"]})), "several kinds"),
-        (
-            lambda: Table(pd.DataFrame({"a": pd.Series([2**70 + 1, None], dtype=object)})),
-            "several kinds",
-        ),
-        (lambda: Table(pd.DataFrame()), "needs columns"),
-        (lambda: Table(pd.DataFrame({"a": [1]}), {"b": "s"}), "no column 'b'"),
-        (lambda: drawn(tables={}), "has no table"),
-        (lambda: drawn(details={"model": 1}), "two parts 'model'"),
-        (lambda: drawn(configuration={"words": 1}), "two parts 'words'"),
-        (lambda: drawn(name="../up"), "no name of a file"),
-        (lambda: drawn(configuration={"x": object()}), "no form in JSON"),
-    ],
+@cases(
+    "made, said",
+    (lambda: Sentence("alone"), "nothing carries"),
+    (lambda: Evidence("proved"), "names no statement"),
+    (lambda: measured(0), "at least 1"),
+    (lambda: measured(3, 2.0, 1.0), "is none"),
+    (lambda: Table(pd.DataFrame({"a": [1, "b"]})), "several kinds"),
+    (
+        lambda: Table(pd.DataFrame({"a": pd.Series([2**70 + 1, None], dtype=object)})),
+        "several kinds",
+    ),
+    (lambda: Table(pd.DataFrame()), "needs columns"),
+    (lambda: Table(pd.DataFrame({"a": [1]}), {"b": "s"}), "no column 'b'"),
+    (lambda: drawn(tables={}), "has no table"),
+    (lambda: drawn(details={"model": 1}), "two parts 'model'"),
+    (lambda: drawn(configuration={"words": 1}), "two parts 'words'"),
+    (lambda: drawn(name="../up"), "no name of a file"),
+    (lambda: drawn(configuration={"x": object()}), "no form in JSON"),
 )
 def test_what_is_no_result_is_refused(made, said):
     refuses(said, made)

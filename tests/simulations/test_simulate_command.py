@@ -15,6 +15,7 @@ from oversmoothing.simulations.against_theory.simulate import (
 )
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
+from tests.support.cases import cases
 
 
 def run(*arguments: str) -> int:
@@ -86,17 +87,15 @@ def test_single_token_and_feature(tmp_path):
     assert (pd.read_csv(tmp_path / "simulate.csv")["hfc_lfc"] == 0).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     "arguments",
-    [
-        ("--value", "spectrum"),
-        ("--value", "spectrum", "--eigenvalues=1,2", "--d", "3"),
-        ("--value", "goe", "--rank", "2"),
-        ("--value", "spectrum", "--eigenvalues=1,two"),
-        ("--coupling", "0.1"),
-        ("--attention", "nearly_reducible", "--n", "1"),
-        ("--device", "cuda:99"),
-    ],
+    ("--value", "spectrum"),
+    ("--value", "spectrum", "--eigenvalues=1,2", "--d", "3"),
+    ("--value", "goe", "--rank", "2"),
+    ("--value", "spectrum", "--eigenvalues=1,two"),
+    ("--coupling", "0.1"),
+    ("--attention", "nearly_reducible", "--n", "1"),
+    ("--device", "cuda:99"),
     ids=" ".join,
 )
 def test_bad_arguments_are_refused_before_anything_is_written(arguments, tmp_path, capsys):

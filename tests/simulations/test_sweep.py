@@ -38,6 +38,7 @@ from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.rounding import ScaledState
 from oversmoothing.theory.spectra.heads import stacked
 from oversmoothing.theory.spectra.heads_radius import Radius
+from tests.support.cases import cases
 
 ALL = ("ratio", "cosine", "rank", "limits")
 
@@ -50,35 +51,33 @@ def point(**given: Any) -> dict[str, Any]:
     return Points(config(given, {}))[0]
 
 
-@pytest.mark.parametrize(
+@cases(
     "text, said",
-    [
-        ("[axes]\ntemprature = [1.0]", "did you mean temperature"),
-        ("[fixed]\nn = 4\n[axis]\n", "unknown key 'axis'"),
-        ("[axes]\nn = []", "axis n is empty"),
-        ("[axes]\nn = [4, 8.0]", "must be an integer"),
-        ("[axes]\nn = [4, true]", "must be an integer"),
-        ("[axes]\ntemperature = ['a']", "must be a number"),
-        ("[axes]\ntemperature = [0.0]", "> 0"),
-        ("[axes]\ntemperature = [nan]", "must be a number"),
-        ("[axes]\ntemperature = 2.0", "[fixed]"),
-        ("[fixed]\nvalue = 'interval'\n[axes]\nlow = [0.0, -0.0]", "twice"),
-        ("[fixed]\nn = 4\n[axes]\nn = [4]", "both in"),
-        ("[fixed]\nattention = 'soft'", "must be one of softmax"),
-        ("[axes]\nradius = [1.0]", "no point uses it"),
-        ("measures = ['ration']", "did you mean ratio"),
-        ("measures = 'ratio'", "list of names"),
-        ("[axes]\nn = {from = 1, to = 4}", "lacks steps"),
-        ("[axes]\nn = {from = 1, to = 4, step = 4}", "did you mean steps"),
-        ("[axes]\nn = {from = 1, to = 4, steps = 1}", "does not fit"),
-        ("[axes]\nn = {from = 1, to = 4, steps = 2.0}", "integer from 1"),
-        ("[axes]\nseed = {from = 0, to = 4, steps = 3, scale = 'log'}", "both ends > 0"),
-        ("[axes]\nseed = {from = 0, to = 4, steps = 3, scale = 'ln'}", "linear or log"),
-        ("[axes]\nbasis = {from = 0, to = 4, steps = 3}", "list of names"),
-        ("axes = 3", "must be a table"),
-        ("title = 3", "title"),
-        ("n = ", "not TOML"),
-    ],
+    ("[axes]\ntemprature = [1.0]", "did you mean temperature"),
+    ("[fixed]\nn = 4\n[axis]\n", "unknown key 'axis'"),
+    ("[axes]\nn = []", "axis n is empty"),
+    ("[axes]\nn = [4, 8.0]", "must be an integer"),
+    ("[axes]\nn = [4, true]", "must be an integer"),
+    ("[axes]\ntemperature = ['a']", "must be a number"),
+    ("[axes]\ntemperature = [0.0]", "> 0"),
+    ("[axes]\ntemperature = [nan]", "must be a number"),
+    ("[axes]\ntemperature = 2.0", "[fixed]"),
+    ("[fixed]\nvalue = 'interval'\n[axes]\nlow = [0.0, -0.0]", "twice"),
+    ("[fixed]\nn = 4\n[axes]\nn = [4]", "both in"),
+    ("[fixed]\nattention = 'soft'", "must be one of softmax"),
+    ("[axes]\nradius = [1.0]", "no point uses it"),
+    ("measures = ['ration']", "did you mean ratio"),
+    ("measures = 'ratio'", "list of names"),
+    ("[axes]\nn = {from = 1, to = 4}", "lacks steps"),
+    ("[axes]\nn = {from = 1, to = 4, step = 4}", "did you mean steps"),
+    ("[axes]\nn = {from = 1, to = 4, steps = 1}", "does not fit"),
+    ("[axes]\nn = {from = 1, to = 4, steps = 2.0}", "integer from 1"),
+    ("[axes]\nseed = {from = 0, to = 4, steps = 3, scale = 'log'}", "both ends > 0"),
+    ("[axes]\nseed = {from = 0, to = 4, steps = 3, scale = 'ln'}", "linear or log"),
+    ("[axes]\nbasis = {from = 0, to = 4, steps = 3}", "list of names"),
+    ("axes = 3", "must be a table"),
+    ("title = 3", "title"),
+    ("n = ", "not TOML"),
 )
 def test_a_wrong_configuration_is_refused_with_its_place(text, said):
     with pytest.raises(InputError) as refused:
@@ -300,15 +299,13 @@ def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(value, a
         )
 
 
-@pytest.mark.parametrize(
+@cases(
     "given",
-    [
-        {"heads": 3},
-        {"heads": 2, "attention": "causal"},
-        {"heads": 2, "attention": "doubly_stochastic", "value": "interval"},
-        {"value": "defective"},
-        {"heads": 2, "scale": 40.0},
-    ],
+    {"heads": 3},
+    {"heads": 2, "attention": "causal"},
+    {"heads": 2, "attention": "doubly_stochastic", "value": "interval"},
+    {"value": "defective"},
+    {"heads": 2, "scale": 40.0},
 )
 def test_many_layers_at_once_are_as_many_one_by_one(given, monkeypatch):
     layer, X0 = draw(point(n=6, d=4, seed=3, **given))
