@@ -57,6 +57,16 @@ def test_real_spectra_never_give_another_eigenvalue(seed, n, d):
     assert layer_dominance(attention, random_H(seed, d)).classes[0] != "other"
 
 
+def test_complex_attention_can_be_won_by_another_eigenvalue():
+    """A rotates three tokens fast and exchanges two groups slowly: the winner at h = -0.9 is the
+    complex pair, farthest from -1/h (T3a), though a real eigenvalue lies further left."""
+    turn = np.array([[0.05, 0.9, 0.05], [0.05, 0.05, 0.9], [0.9, 0.05, 0.05]])
+    swap = np.array([[0.25, 0.75], [0.75, 0.25]])
+    A = np.kron(swap, np.full((3, 3), 1 / 3)) / 2 + np.kron(np.full((2, 2), 0.5), turn) / 2
+    # spec(A): 1; -1/4 from the swap; half of -0.425 +- 0.736i from the turn; zeros.
+    assert layer_dominance(A[None, None], -0.9 * np.eye(2)).classes[0] == "other"
+
+
 @given(n=st.integers(2, 8), d=st.integers(1, 6))
 @settings(max_examples=20, deadline=None)
 def test_equal_moduli_have_no_winner(n, d):

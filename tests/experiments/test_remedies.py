@@ -283,11 +283,11 @@ def test_a_mean_of_exactly_0_is_no_smoothing():
     A = torch.tensor([[[0.75, 0.25], [0.25, 0.75]]], dtype=torch.float64)
     H = torch.tensor([[[0.5]]], dtype=torch.float64)
     X0 = torch.tensor([[[1.0], [-1.0]]], dtype=torch.float64)
-    layer = shift.Drawn(A, H, X0[:, 0], X0, torch.tensor([[0.5 + 0j]], dtype=torch.complex128))
+    two = shift.Drawn(A, H, X0[:, 0], X0, torch.tensor([[0.5 + 0j]], dtype=torch.complex128))
     module = remedies.DeEscalation(1.0).double()
-    slopes = shift.observed(module, layer, depth=20)
+    slopes = shift.observed(module, two, depth=20)
     assert torch.equal(slopes, torch.full((1,), torch.inf, dtype=torch.float64))
-    assert shift.verdicts_agree(module, shift.predicted(module, layer), slopes) == (1, 1)
+    assert shift.verdicts_agree(module, shift.predicted(module, two), slopes) == (1, 1)
 
 
 def test_rates_that_depend_on_the_size_of_the_state_are_not_observed(layers):
