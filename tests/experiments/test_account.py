@@ -1,7 +1,5 @@
 """The account of a layer: its parts sum to the measured change, and each part is what it says."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -29,7 +27,7 @@ def layer_and_trace(
     """A layer with the FFN x -> tanh(x F), and what it does to a random stream."""
     gain = torch.ones(D, dtype=torch.float64) if plain else draw(D, seed=5)
     shift = None if plain or kind == "rms" else draw(D, seed=6)
-    norm = Norm(kind, gain, shift, 1e-6)  # type: ignore[arg-type]
+    norm = Norm(kind, gain, shift, 1e-6)
     F = draw(D, D, seed=7)
     own = heads()
     layer = Layer(
@@ -65,9 +63,7 @@ def error(parts: dict[str, Tensor], trace: Trace) -> Tensor:
 @pytest.mark.parametrize("placement", ["pre", "post"])
 @pytest.mark.parametrize("kind", ["layer", "rms", "none"])
 @pytest.mark.parametrize("verify", [True, False])
-def test_the_parts_sum_to_the_measured_change(
-    placement: Placement, kind: str, verify: bool
-) -> None:
+def test_the_parts_sum_to_the_measured_change(placement, kind, verify):
     layer, trace = layer_and_trace(placement, kind)
     parts = layer_account(layer, trace, log_ratio, verify=verify)
     start, middle, end = map(log_ratio, (trace.before, trace.after_attention, trace.after_ffn))
@@ -76,33 +72,33 @@ def test_the_parts_sum_to_the_measured_change(
     torch.testing.assert_close(of(parts, "attention"), middle - start)
 
 
-def test_a_model_that_was_misread_does_not_close() -> None:
+def test_a_model_that_was_misread_does_not_close():
     layer, trace = layer_and_trace("pre")
     wrong = Trace(trace.attention, trace.before, trace.after_attention, 1.01 * trace.after_ffn + 1)
     assert float(error(layer_account(layer, wrong, log_ratio), wrong).min()) > 1e-3
 
 
-def test_without_norms_the_body_is_the_whole_change() -> None:
+def test_without_norms_the_body_is_the_whole_change():
     found = layer_account(*layer_and_trace("pre", "none"), log_ratio)
     for sublayer in SUBLAYERS:
         for part in ("scales", "gains"):
             assert not found[f"{sublayer}_{part}"].any()
 
 
-def test_tokens_of_one_scale_and_unit_gains_leave_nothing_to_the_norm() -> None:
+def test_tokens_of_one_scale_and_unit_gains_leave_nothing_to_the_norm():
     found = layer_account(*layer_and_trace("pre", plain=True), log_ratio)
     for part in ("scales", "gains"):
         assert float(found[f"attention_{part}"].abs().max()) < 1e-5  # eps of the norm
 
 
-def test_the_bare_norm_has_the_mean_square_of_the_scaled_one() -> None:
+def test_the_bare_norm_has_the_mean_square_of_the_scaled_one():
     norm, X = Norm("layer", draw(D), draw(D, seed=1), 0.0), draw(B, N, D) + 2
     size = bare(norm, X).square().sum((1, 2))
     torch.testing.assert_close(size, torch.full((B,), float(N * D), dtype=torch.float64))
     torch.testing.assert_close(norm.scaled(X) * norm.gain + norm.shift, norm(X))
 
 
-def test_padding_counts_for_nothing() -> None:
+def test_padding_counts_for_nothing():
     layer, trace = layer_and_trace("pre")
     keep = torch.ones(B, N, dtype=torch.bool)
     keep[:, -2:] = False
@@ -110,7 +106,7 @@ def test_padding_counts_for_nothing() -> None:
     A = trace.attention * keep[:, None, None, :]
     A = A / A.sum(-1, keepdim=True)
 
-    def run(X: Tensor) -> Trace:
+    def run(X):
         middle = X + layer.heads.attended(A, layer.norm_attention(X))
         assert layer.ffn is not None
         return Trace(A, X, middle, middle + layer.ffn(layer.norm_ffn(middle)))
@@ -126,7 +122,7 @@ def test_padding_counts_for_nothing() -> None:
     assert len(PARTS) * len(SUBLAYERS) == len(found[0])
 
 
-def test_the_body_of_attention_is_the_paper_s_layer_up_to_one_scale() -> None:
+def test_the_body_of_attention_is_the_paper_s_layer_up_to_one_scale():
     """X + A X W with W scaled by 1/s, s the common scale, when rows have mean 0 (T8e)."""
     layer, trace = layer_and_trace("pre", plain=True)
     bare_heads = Heads(layer.heads.W_Q, layer.heads.W_K, layer.heads.W_V, layer.heads.W_O)

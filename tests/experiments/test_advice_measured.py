@@ -1,7 +1,5 @@
 """What is said to be measured is what the commands in docs/guide/compare.md give."""
 
-from __future__ import annotations
-
 import os
 import re
 from copy import deepcopy
@@ -12,15 +10,13 @@ from typing import Any
 import pytest
 import torch
 
+from oversmoothing import Comparison, compare, inspect, open_model
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.digits.training_config import TrainConfig, default_config
 from oversmoothing.experiments.inspection.answer import Advice
 from oversmoothing.experiments.inspection.budget import Plan
-from oversmoothing.experiments.inspection.compare import Comparison, compare
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models.pictures import picture_folder
-from oversmoothing.experiments.models.sources import open_model
 from tests.experiments.test_answer import asked
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +40,7 @@ def both(models: list[Any], inputs: Any) -> Comparison:
     return compare(*(inspect(each, inputs, budget=Plan()) for each in models))
 
 
-def test_figures_agree_with_one_another_and_stand_where_they_apply() -> None:
+def test_figures_agree_with_one_another_and_stand_where_they_apply():
     """The disc where the mixing smooths, the gains where they undo it."""
     (disc,) = given({"value": 0.15})
     assert disc.claims == ("T3c",) and "measured on a small ViT of this project" in str(disc)
@@ -56,7 +52,7 @@ def test_figures_agree_with_one_another_and_stand_where_they_apply() -> None:
     assert not given({"push": 0.3}) and not given({"value": 0.15, "large": 30.0})
 
 
-def test_a_trained_vit_whose_h_stays_in_the_disc_smooths_less(tmp_path: Path) -> None:
+def test_a_trained_vit_whose_h_stays_in_the_disc_smooths_less(tmp_path):
     """The measurement in small: half the depth and width, a few epochs."""
     small = {"depth": 4, "width": 32, "epochs": 8, "log_every": 4}
     models = [
@@ -70,7 +66,7 @@ def test_a_trained_vit_whose_h_stays_in_the_disc_smooths_less(tmp_path: Path) ->
     assert found.outcome == "smooths less" and found.interval[1] > 0
 
 
-def test_the_figure_of_the_disc_is_that_of_the_trained_digits() -> None:
+def test_the_figure_of_the_disc_is_that_of_the_trained_digits():
     results = ROOT / "results"
     configs = [default_config(variant) for variant in ("vit", "vit-")]
     if not all((results / config.folder_name()).exists() for config in configs):
@@ -86,7 +82,7 @@ def test_the_figure_of_the_disc_is_that_of_the_trained_digits() -> None:
 
 
 @pytest.mark.skipif(DATA is None, reason="needs OVERSMOOTHING_DATA")
-def test_the_figure_of_the_gains_is_that_of_the_trained_deit() -> None:
+def test_the_figure_of_the_gains_is_that_of_the_trained_deit():
     """On each fifth of its photographs, whose interval holds what the fifty gave."""
     assert DATA is not None
     model = open_model(Path(DATA) / "deit-tiny-patch16-224")

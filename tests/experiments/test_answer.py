@@ -1,7 +1,5 @@
 """The answer of a report: cause, grade and certainty are right on models made to be known."""
 
-from __future__ import annotations
-
 import math
 import os
 import re
@@ -10,15 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from oversmoothing import Report, inspect, open_model
 from oversmoothing.experiments.inspection.answer import CAUSES, Grade, advice, answer, grade
 from oversmoothing.experiments.inspection.budget import Plan
-from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.sentences import does_it, what_to_try
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.pictures import picture_folder
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.proofs.ledger import claims
+from tests.support.cases import cases
 from tests.support.made_models import made, sharing
 
 DATA = os.environ.get("OVERSMOOTHING_DATA")
@@ -72,9 +69,7 @@ def asked(settings: dict[str, float], count: int, spread: float = 0.0) -> Report
 
 
 @pytest.mark.parametrize(("settings", "cause", "expected"), KNOWN)
-def test_every_single_cause_is_named_with_its_grade(
-    settings: dict[str, float], cause: str, expected: Grade
-) -> None:
+def test_every_single_cause_is_named_with_its_grade(settings, cause, expected):
     report = asked(settings, 12)
     found = report.answer
     assert found.cause is not None and found.cause.name == cause and found.cause.sure
@@ -97,9 +92,7 @@ def test_every_single_cause_is_named_with_its_grade(
 
 @pytest.mark.parametrize("count", [1, 6, 100])
 @pytest.mark.parametrize(("settings", "cause", "truth"), VARIED)
-def test_cause_grade_and_certainty_are_right_on_few_inputs_and_many(
-    settings: dict[str, float], cause: str, truth: Grade, count: int
-) -> None:
+def test_cause_grade_and_certainty_are_right_on_few_inputs_and_many(settings, cause, truth, count):
     """Few inputs leave open what they do not tell; what they tell is what many say."""
     found = asked(settings, count, spread=0.8)
     said, summary = found.answer, found.summary()
@@ -116,7 +109,7 @@ def test_cause_grade_and_certainty_are_right_on_few_inputs_and_many(
         assert said.grade == truth and said.certainty == "told" and said.cause.sure
 
 
-def test_the_way_against_the_change_is_said_from_a_tenth_on() -> None:
+def test_the_way_against_the_change_is_said_from_a_tenth_on():
     for path, words in (
         ([0.0, 1.0, 0.5, 2.0], "falls from 2.72 after layer 1 to 1.65 after layer 2."),
         ([2.0, 2.2, 1.0, 0.0], "rises from 7.39 at the input to 9.03 after layer 1."),
@@ -131,14 +124,14 @@ def test_the_way_against_the_change_is_said_from_a_tenth_on() -> None:
         )
 
 
-def test_nothing_acts_nothing_is_said_to() -> None:
+def test_nothing_acts_nothing_is_said_to():
     report = inspect(made(), sharing(12), name="made")
     assert report.answer.grade == Grade.NONE and report.answer.sure and not report.advice
     assert "Does made smooth? No: its tokens end about as different" in report.summary()
     assert "No part of its layers moves it far." in report.summary()
 
 
-def test_what_cancels_is_said_to_cancel() -> None:
+def test_what_cancels_is_said_to_cancel():
     """Gains of size 1/10 undo nearly all of a strong mixing."""
     report = inspect(made(value=0.6, gain=0.01), sharing(12), name="made")
     assert report.answer.grade == Grade.NONE
@@ -148,7 +141,7 @@ def test_what_cancels_is_said_to_cancel() -> None:
 
 
 @pytest.mark.parametrize("count", [5, 10])
-def test_a_grade_that_is_told_is_wrong_for_few(count: int) -> None:
+def test_a_grade_that_is_told_is_wrong_for_few(count):
     """Of inputs whose mean change is that between two grades, 5 % at most are told the wrong one,
     up to what is drawn."""
     rng, wrong, draws = np.random.default_rng(0), 0, 1000
@@ -160,18 +153,18 @@ def test_a_grade_that_is_told_is_wrong_for_few(count: int) -> None:
     assert wrong / draws < 0.05
 
 
-def test_the_grade_falls_with_the_cosine_and_rises_with_the_change() -> None:
+def test_the_grade_falls_with_the_cosine_and_rises_with_the_change():
     changes, levels = np.linspace(-2, 2, 21), np.linspace(-1, 1, 21)
     for end in (-3.0, 0.0):
         found = np.array([[grade(c, cos, end) for cos in levels] for c in changes])
         assert (np.diff(found, axis=0) >= 0).all() and (np.diff(found, axis=1) <= 0).all()
 
 
-def test_a_falling_ratio_with_tokens_apart_is_mild_at_most() -> None:
+def test_a_falling_ratio_with_tokens_apart_is_mild_at_most():
     assert grade(-3.0, 0.26, -2.0) == Grade.MILD_SMOOTHING
 
 
-def test_what_is_undefined_or_infinite_is_no_grade_or_the_inputs_own() -> None:
+def test_what_is_undefined_or_infinite_is_no_grade_or_the_inputs_own():
     start, five = [0.0, 0.1, 0.0, 0.1, 0.0], np.ones(5)
     logs = np.array([start, [np.nan, -1.0, -1.0, -1.0, -1.0]])
     assert answer(logs, np.full((2, 5), 0.3), {}).grade is None
@@ -180,7 +173,7 @@ def test_what_is_undefined_or_infinite_is_no_grade_or_the_inputs_own() -> None:
     assert found.grade == Grade.COLLAPSED and found.sure and found.collapsed_from == 1
 
 
-def test_collapse_is_dated() -> None:
+def test_collapse_is_dated():
     cosines = np.array([[0.1], [0.97], [0.5], [0.96], [0.99]])
     logs = np.array([[1.0], [-2.0], [0.0], [-2.0], [-3.0]])
     assert answer(logs, cosines, {}).collapsed_from == 3
@@ -189,7 +182,7 @@ def test_collapse_is_dated() -> None:
 
 
 @pytest.mark.skipif(DATA is None, reason="needs OVERSMOOTHING_DATA")
-def test_the_sentence_on_the_trained_deit() -> None:
+def test_the_sentence_on_the_trained_deit():
     """The mixing smooths, as the theory says, and the gains of its norms undo it."""
     assert DATA is not None
     model = open_model(str(Path(DATA) / "deit-tiny-patch16-224"))
@@ -208,19 +201,12 @@ def test_the_sentence_on_the_trained_deit() -> None:
     assert "in an earlier run of the trained DeiT-Ti on 50 other photographs" in report.words()
 
 
-@pytest.mark.parametrize(
-    ("ratios", "cosines", "says", "tries"),
-    [
-        ((1.0, 0.6), (0.6, 0.5), "Yes, by HFC/LFC alone", None),
-        ((1.0, 1.6), (0.5, 0.6), "No: HFC/LFC rises, though", "Nothing: there is no smoothing"),
-        ((1.0, math.nan), (0.5, math.nan), "This is not known", "Nothing yet"),
-        (
-            (1.0, 1.6),
-            (0.6, 0.5),
-            "No: its tokens grow apart mildly",
-            "Nothing: there is no smoothing",
-        ),
-    ],
+@cases(
+    "ratios, cosines, says, tries",
+    ((1.0, 0.6), (0.6, 0.5), "Yes, by HFC/LFC alone", None),
+    ((1.0, 1.6), (0.5, 0.6), "No: HFC/LFC rises, though", "Nothing: there is no smoothing"),
+    ((1.0, math.nan), (0.5, math.nan), "This is not known", "Nothing yet"),
+    ((1.0, 1.6), (0.6, 0.5), "No: its tokens grow apart mildly", "Nothing: there is no smoothing"),
 )
 def test_the_short_answer_says_nothing_other_than_its_numbers(ratios, cosines, says, tries):
     logs, angles = (np.repeat(np.array(x)[:, None], 6, axis=1) for x in (np.log(ratios), cosines))

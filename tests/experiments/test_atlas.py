@@ -1,20 +1,17 @@
 """The atlas: rows that two routes agree on, a schema that stays, and what is not joined."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
+from oversmoothing import open_model
 from oversmoothing.experiments.digits.data import Reads
 from oversmoothing.experiments.digits.training_config import Design
 from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study import RECORDED
 from oversmoothing.experiments.study.atlas import (
     SCHEMA,
@@ -25,7 +22,8 @@ from oversmoothing.experiments.study.atlas import (
     recorded_deit,
     rows_of,
 )
-from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 
 GREYS = Reads("pixels", 16, 4, 10)
 SMALL = Design(width=16, depth=2, heads=2, std=0.2)
@@ -46,7 +44,7 @@ def pixels(count: int = 5) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])
-def test_rows_are_those_of_the_dense_matrices(placement: str) -> None:
+def test_rows_are_those_of_the_dense_matrices(placement):
     model = made(placement=placement)
     rows = rows_of(model).set_index(["layer", "head"])
     assert list(rows.index) == [(layer, head) for layer in (1, 2) for head in (0, 1, 2)]
@@ -75,7 +73,7 @@ def test_rows_are_those_of_the_dense_matrices(placement: str) -> None:
             assert row["negative_unfolded"] == pytest.approx((plain.real < 0).mean())
 
 
-def test_minus_the_identity_is_aligned_with_itself() -> None:
+def test_minus_the_identity_is_aligned_with_itself():
     for sign in (1.0, -1.0):
         model = made()
         with torch.no_grad():
@@ -88,7 +86,7 @@ def test_minus_the_identity_is_aligned_with_itself() -> None:
         assert (rows["negative"] == (sign > 0)).all() and (rows["asymmetry"] < 1e-6).all()
 
 
-def test_consensus_dominates_heads_of_positive_h_on_every_input_and_of_negative_on_none() -> None:
+def test_consensus_dominates_heads_of_positive_h_on_every_input_and_of_negative_on_none():
     """T2d and T3d, gains of one sign: Q Lambda Q^T with a positive gain keeps its signs."""
     for form, share in (("plus", 1.0), ("minus", 0.0)):
         rows = rows_of(made(form, std=0.1), pixels())
@@ -98,7 +96,7 @@ def test_consensus_dominates_heads_of_positive_h_on_every_input_and_of_negative_
         assert rows["sink"].between(1 / 17, 1).all() and (rows["inputs"] == 5).all()
 
 
-def test_hashes_follow_weights_and_inputs_and_nothing_else() -> None:
+def test_hashes_follow_weights_and_inputs_and_nothing_else():
     one, again, other = rows_of(made(), pixels()), rows_of(made(), pixels()), rows_of(made(seed=1))
     assert one.equals(again)
     assert set(one["weights"]) != set(other["weights"])
@@ -106,7 +104,7 @@ def test_hashes_follow_weights_and_inputs_and_nothing_else() -> None:
     assert set(other["inputs_hash"]) == {""} and other["sink"].isna().all()
 
 
-def test_a_file_is_read_back_as_it_was_and_joined_once(tmp_path: Path) -> None:
+def test_a_file_is_read_back_as_it_was_and_joined_once(tmp_path):
     first, second = rows_of(made(), pixels()), rows_of(made(seed=1))
     path = tmp_path / "rows.csv"
     pd.concat([first, second]).to_csv(path, index=False)
@@ -126,41 +124,35 @@ def _shifted(name: str, value: float) -> Callable[[pd.DataFrame], pd.DataFrame]:
     return lambda rows: rows.assign(**{name: rows[name] + value})
 
 
-@pytest.mark.parametrize(
-    ("forged", "said"),
-    [
-        (_shifted("negative", 2.0), "negative beyond 0 and 1"),
-        (_shifted("negative", 0.01), "no count of eigenvalues"),
-        (_shifted("alignment", 3.0), "alignment beyond 1"),
-        (_shifted("radius", 1e3), "larger than the norm"),
-        (_shifted("schema", 1), "another version"),
-        (lambda rows: rows.iloc[:-1], "each layer and head"),
-        (lambda rows: rows[rows["layer"] == 1], "each layer and head"),
-        (lambda rows: pd.concat([rows, rows]), "each layer and head"),
-        (lambda rows: rows.assign(weights="of my own"), "no SHA-256"),
-        (lambda rows: rows.drop(columns="sink"), "its columns are others"),
-        (lambda rows: rows.assign(d="wide"), "no atlas of version"),
-    ],
+@cases(
+    "forged, said",
+    (_shifted("negative", 2.0), "negative beyond 0 and 1"),
+    (_shifted("negative", 0.01), "no count of eigenvalues"),
+    (_shifted("alignment", 3.0), "alignment beyond 1"),
+    (_shifted("radius", 1e3), "larger than the norm"),
+    (_shifted("schema", 1), "another version"),
+    (lambda rows: rows.iloc[:-1], "each layer and head"),
+    (lambda rows: rows[rows["layer"] == 1], "each layer and head"),
+    (lambda rows: pd.concat([rows, rows]), "each layer and head"),
+    (lambda rows: rows.assign(weights="of my own"), "no SHA-256"),
+    (lambda rows: rows.drop(columns="sink"), "its columns are others"),
+    (lambda rows: rows.assign(d="wide"), "no atlas of version"),
 )
-def test_what_cannot_be_so_is_not_joined(
-    forged: Callable[[pd.DataFrame], pd.DataFrame], said: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_so_is_not_joined(forged, said, tmp_path):
     rows = rows_of(made())
     assert not faults(rows)
     path = tmp_path / "rows.csv"
     forged(rows).to_csv(path, index=False)
-    with pytest.raises(InputError, match=said):
-        read_atlas(path)
+    refuses(said, read_atlas, path)
 
 
-def test_rows_of_the_same_weights_that_contradict_each_other_are_refused() -> None:
+def test_rows_of_the_same_weights_that_contradict_each_other_are_refused():
     rows = rows_of(made())
     other = rows.assign(disc=1 - rows["disc"])
-    with pytest.raises(InputError, match="differ in disc"):
-        joined([rows, other])
+    refuses("differ in disc", joined, [rows, other])
 
 
-def test_the_recorded_atlas_agrees_with_readings_made_by_another_route() -> None:
+def test_the_recorded_atlas_agrees_with_readings_made_by_another_route():
     """Spectra of DeiT-Ti as `probe readings` recorded them, by disc of a proven radius; and a
     pilot's, by a program of its own: 76.9 and 81.4 % with Re h < 0, .414 towards -I."""
     rows = read_atlas(RECORDED / "atlas.csv")

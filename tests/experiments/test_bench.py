@@ -1,7 +1,5 @@
 """`python -m benchmarks`: rows say whether targets hold, and only what can be measured is."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys
@@ -18,39 +16,36 @@ from benchmarks.scaling import measure_one
 from benchmarks.timing import in_fresh_process
 from oversmoothing.experiments.intervals import interleaved_medians
 from oversmoothing.paper_figures.figure_base import processor_seconds
+from tests.support.cases import cases
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(
-    ("ratio", "target", "at_most", "holds"),
-    [
-        (1.0, 1.0, True, True),
-        (1.1, 1.0, True, False),
-        (1.0, 1.0, False, True),
-        (0.9, 1.0, False, False),
-        (5.0, None, True, None),
-        (math.nan, 1.0, True, False),
-        (math.nan, 1.0, False, False),
-    ],
+@cases(
+    "ratio, target, at_most, holds",
+    (1.0, 1.0, True, True),
+    (1.1, 1.0, True, False),
+    (1.0, 1.0, False, True),
+    (0.9, 1.0, False, False),
+    (5.0, None, True, None),
+    (math.nan, 1.0, True, False),
+    (math.nan, 1.0, False, False),
 )
-def test_a_row_holds_on_its_own_side_of_the_target(
-    ratio: float, target: float | None, at_most: bool, holds: bool | None
-) -> None:
+def test_a_row_holds_on_its_own_side_of_the_target(ratio, target, at_most, holds):
     row = Row("x", ratio, {"a": 1.0}, **{"at_most" if at_most else "at_least": target})
     assert row.holds is holds
     json.dumps(row.to_json_object(), allow_nan=False)
 
 
-def test_medians_are_interleaved_after_one_warm_up() -> None:
+def test_medians_are_interleaved_after_one_warm_up():
     order: list[str] = []
     found = interleaved_medians([lambda: order.append("a"), lambda: order.append("b")], 3)
     assert order == ["a", "b"] * 4 and len(found) == 2 and min(found) >= 0
 
 
 def test_the_road_to_a_card_is_walked_on_the_cpu_and_refused_without_a_card(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path, monkeypatch, capsys
+):
     """All but the tests that are marked `cuda`, which the suite itself skips."""
     monkeypatch.setattr(gpu, "REPEATS", 1)
     monkeypatch.setattr(gpu, "tested", lambda device: {"exit status": 5})
@@ -67,12 +62,12 @@ def test_the_road_to_a_card_is_walked_on_the_cpu_and_refused_without_a_card(
 
 
 @pytest.fixture
-def two(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+def two(monkeypatch, tmp_path):
     ran: list[str] = []
     monkeypatch.setattr(history, "RECORD", tmp_path / "recorded" / "history.jsonl")
 
-    def measure(name: str, **flags: bool) -> Measurement:
-        def run(device: str) -> list[Row]:
+    def measure(name, **flags):
+        def run(device):
             ran.append(f"{name} on {device}")
             return [Row(name, 0.5, {"ours": 0.5, "theirs": 1.0}, "a note", at_most=1.0)]
 
@@ -84,16 +79,14 @@ def two(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     return ran
 
 
-def test_json_is_a_list_of_named_ratios(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_a_list_of_named_ratios(two, capsys):
     assert main(["--json", "--only", "first"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert {"name", "ratio", "target", "holds", "seconds"} <= row.keys()
     assert row["holds"] is True and two == ["first/plain on cpu"]
 
 
-def test_what_needs_real_inputs_is_skipped_aloud_without_them(
-    two: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_what_needs_real_inputs_is_skipped_aloud_without_them(two, capsys, tmp_path):
     assert main(["--report", str(tmp_path / "b.json")]) == 0
     printed = capsys.readouterr()
     assert "1 of 1 targets hold" in printed.out
@@ -104,19 +97,19 @@ def test_what_needs_real_inputs_is_skipped_aloud_without_them(
     assert "2 of 2 targets hold" in capsys.readouterr().out
 
 
-def test_unknown_names_are_refused(two: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_names_are_refused(two, capsys):
     assert main(["--only", "third"]) == 2
     assert "choose from first/plain, second/real" in capsys.readouterr().err
     assert two == []
 
 
-def test_every_measurement_has_a_name_of_its_own() -> None:
+def test_every_measurement_has_a_name_of_its_own():
     names = [each.name for each in running.measurements()]
     assert len(names) == len(set(names)) > 10 and "scaling" in names
     assert all(each.summary for each in running.measurements())
 
 
-def test_the_peak_is_that_of_the_measured_size_alone() -> None:
+def test_the_peak_is_that_of_the_measured_size_alone():
     # A and what is formed from it: between 2 and 20 copies of n^2 float64 numbers, 2 MiB each.
     _, mib = measure_one(0, 512)
     assert 2 * 2 < mib < 20 * 2
@@ -131,14 +124,14 @@ def burn(seconds: float) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell of such children")
-def test_the_work_of_a_worker_of_a_server_counts() -> None:
+def test_the_work_of_a_worker_of_a_server_counts():
     in_fresh_process(burn, 0.0)  # the server has loaded its libraries
     start = processor_seconds()
     in_fresh_process(burn, 0.5)
     assert processor_seconds() - start > 0.45
 
 
-def test_a_row_is_worse_than_the_median_on_record_by_more_than_noise(tmp_path: Path) -> None:
+def test_a_row_is_worse_than_the_median_on_record_by_more_than_noise(tmp_path):
     file, took = tmp_path / "history.jsonl", {"ours": 1.0}
     for ratio in (0.8, 1.0, 0.9):
         rows = [Row("time", ratio, took, at_most=2.0), Row("speed", ratio, took, at_least=0.5)]
@@ -162,7 +155,7 @@ def test_a_row_is_worse_than_the_median_on_record_by_more_than_noise(tmp_path: P
     assert not history.Past.read(file).is_worse(Row("time", 9.0, took, at_most=2.0), "cpu")
 
 
-def test_what_looks_worse_is_measured_twice_more_and_the_median_counts() -> None:
+def test_what_looks_worse_is_measured_twice_more_and_the_median_counts():
     past = history.Past([{"machine": history.machine(), "device": "cpu", "ratios": {"time": 1.0}}])
     for later, ratio, worse in (((1.0, 1.1), 1.1, []), ((3.0, 1.0), 2.0, ["time"])):
         tries = iter(later)
@@ -175,9 +168,7 @@ def test_what_looks_worse_is_measured_twice_more_and_the_median_counts() -> None
         assert [row.ratio for row in rows] == [ratio] and names == worse
 
 
-def test_each_run_is_added_and_drawn_and_a_worse_one_exits_with_1(
-    two: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_run_is_added_and_drawn_and_a_worse_one_exits_with_1(two, tmp_path, capsys):
     file = tmp_path / "history.jsonl"
     asked = ["--only", "first", "--record", str(file)]
     assert main([*asked, "--no-record"]) == 0 and not file.exists()
@@ -196,7 +187,7 @@ def test_each_run_is_added_and_drawn_and_a_worse_one_exits_with_1(
         assert "line 3, is no run" in capsys.readouterr().err
 
 
-def test_the_page_of_costs_says_of_the_card_what_its_record_says() -> None:
+def test_the_page_of_costs_says_of_the_card_what_its_record_says():
     record = json.loads((ROOT / "benchmarks/gpu-2026-11-27.json").read_text("utf-8"))
     page = (ROOT / "docs/findings/costs.md").read_text("utf-8").split("### On a card")[1]
     lines = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
@@ -217,7 +208,7 @@ def test_the_page_of_costs_says_of_the_card_what_its_record_says() -> None:
     assert "7 passed" in record["tests"]["marked cuda"]["last line"] and "All seven tests" in page
 
 
-def test_the_page_of_costs_says_of_processes_what_the_record_says() -> None:
+def test_the_page_of_costs_says_of_processes_what_the_record_says():
     record = json.loads((ROOT / "benchmarks/gpu-2026-11-27.json").read_text("utf-8"))["processes"]
     page = (ROOT / "docs/findings/costs.md").read_text("utf-8")
     before, inside = (

@@ -1,7 +1,5 @@
 """Adapters: the same model in whatever form it comes, and advice for what cannot be read."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -16,16 +14,15 @@ from PIL import Image
 from safetensors.torch import save_file
 from torch import nn
 
+from oversmoothing import InputError, describe, metrics, open_model
 from oversmoothing.experiments.digits.training import trained
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.models import sources
-from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.library import TimmViT
 from oversmoothing.experiments.models.pictures import real_inputs
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.state_metrics import metrics
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, pixels, tiny, tokens
 
@@ -57,9 +54,6 @@ def timm_weights(vit: nn.Module) -> dict[str, torch.Tensor]:
             }.items():  # fmt: skip
                 found[f"{new}.{there}.{kind}"] = state[f"{old}.{here}.{kind}"]
     return {name: value.contiguous() for name, value in found.items()}
-
-
-# ------------------------------------------------------------------------------ one form
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -152,17 +146,12 @@ def test_own_vits_and_models_pass_through():
     assert torch.equal(model.logits(random_pixels(2)), module(random_pixels(2)))
     grey = Image.fromarray(np.zeros((8, 8), dtype=np.uint8))
     assert (model.prepare([grey]) == -1).all()
-    with pytest.raises(InputError, match="8 x 8"):
-        model.prepare([grey.resize((9, 8))])
-
-
-# -------------------------------------------------------------------------------- inputs
+    refuses("8 x 8", lambda: model.prepare([grey.resize((9, 8))]))
 
 
 @pytest.mark.parametrize("wrong", [torch.zeros(2, 3, 32, 31), torch.zeros(3, 32, 32), ["text"], []])
 def test_images_of_the_wrong_kind_are_refused(wrong):
-    with pytest.raises(InputError, match=r"reads|no images"):
-        extract(open_model(tiny("vit")), wrong)
+    refuses(r"reads|no images", lambda: extract(open_model(tiny("vit")), wrong))
 
 
 def test_texts_are_padded_and_kept_apart(tmp_path):
@@ -180,23 +169,17 @@ def test_texts_are_padded_and_kept_apart(tmp_path):
         (["a" * 17], "at most 16"), ([""], "none of them empty"), ([3], "strings"),
         (["é"], "knows 0 to 40"),
     ]:  # fmt: skip
-        with pytest.raises(InputError, match=advice):
-            extract(model, wrong)
+        refuses(advice, extract, model, wrong)
 
 
 @pytest.mark.parametrize("family", TEXT)
 def test_models_without_a_tokenizer_say_so_and_read_ids(family, tmp_path):
     module = tiny(family)
-    with pytest.raises(InputError, match="without a tokenizer"):
-        extract(open_model(module), ["text"])
+    refuses("without a tokenizer", lambda: extract(open_model(module), ["text"]))
     module.save_pretrained(tmp_path)
     model = open_model(tmp_path)
-    with pytest.raises(InputError, match="no tokenizer that can be loaded"):
-        extract(model, ["text"])
+    refuses("no tokenizer that can be loaded", extract, model, ["text"])
     assert bool(extract(model, tokens()["input_ids"]).keep.all())
-
-
-# -------------------------------------------------------------------------- what is refused
 
 
 class Convolutions(nn.Module):
@@ -220,23 +203,20 @@ class StateSpace(nn.Module):
 
 @pytest.mark.parametrize("module", [Convolutions(), StateSpace(), nn.Linear(2, 2)])
 def test_other_architectures_are_refused_with_the_way_out(module):
-    with pytest.raises(InputError, match=r"no softmax|give some, describe\(module, inputs\)"):
-        open_model(module)
+    refuses(r"no softmax|give some, describe\(module, inputs\)", open_model, module)
 
 
 def test_a_library_model_of_another_kind_is_refused(tmp_path):
     config = transformers.ResNetConfig(hidden_sizes=[8, 8], depths=[1, 1], embedding_size=8)
     transformers.ResNetModel(config).save_pretrained(tmp_path)
-    with pytest.raises(InputError, match="softmax"):
-        open_model(tmp_path)
+    refuses("softmax", open_model, tmp_path)
 
 
 def test_weights_that_are_not_numbers_are_refused():
     module = tiny("vit")
     with torch.no_grad():
         module.vit.layers[1].mlp.fc1.weight[2, 3] = torch.nan
-    with pytest.raises(InputError, match=r"layers.1.mlp.fc1.weight' has 1 entries"):
-        open_model(module)
+    refuses(r"layers.1.mlp.fc1.weight' has 1 entries", open_model, module)
 
 
 def test_truncated_files_are_refused(tmp_path):
@@ -245,8 +225,7 @@ def test_truncated_files_are_refused(tmp_path):
     content = path.read_bytes()
     for cut in (0, 4, 100, len(content) - 1):
         path.write_bytes(content[:cut])
-        with pytest.raises(InputError, match="cut short"):
-            open_model(tmp_path)
+        refuses("cut short", open_model, tmp_path)
 
 
 def test_incomplete_weights_are_refused(tmp_path):
@@ -255,8 +234,7 @@ def test_incomplete_weights_are_refused(tmp_path):
     state = module.state_dict()
     del state["vit.layers.1.attention.v_proj.weight"]
     save_file(state, tmp_path / "model.safetensors", {"format": "pt"})
-    with pytest.raises(InputError, match="which would stay random"):
-        open_model(tmp_path)
+    refuses("which would stay random", open_model, tmp_path)
 
 
 class Malicious:
@@ -288,14 +266,12 @@ def test_files_of_other_kinds_are_refused(tmp_path):
         with pytest.raises(InputError, match=advice):
             open_model(tmp_path / name)
     torch.save(torch.zeros(3), tmp_path / "one.pt")
-    with pytest.raises(InputError, match="not named weights"):
-        open_model(tmp_path / "one.pt")
+    refuses("not named weights", lambda: open_model(tmp_path / "one.pt"))
 
 
 def test_bare_checkpoints_without_known_names_are_refused(tmp_path):
     save_file({"first.weight": torch.zeros(3)}, tmp_path / "a.safetensors")
-    with pytest.raises(InputError, match=r"first.weight.*config.json"):
-        open_model(tmp_path)
+    refuses(r"first.weight.*config.json", open_model, tmp_path)
     weights = timm_weights(tiny("vit"))
     cases = {
         "missing": {k: v for k, v in weights.items() if k != "blocks.1.norm2.bias"},
@@ -308,35 +284,27 @@ def test_bare_checkpoints_without_known_names_are_refused(tmp_path):
         with pytest.raises(InputError, match=advice):
             open_model(tmp_path, heads=3)
     save_file(weights, tmp_path / "a.safetensors")
-    with pytest.raises(InputError, match="heads="):
-        open_model(tmp_path)
+    refuses("heads=", open_model, tmp_path)
 
 
 def test_empty_folders_and_missing_paths_are_refused(tmp_path):
-    with pytest.raises(InputError, match="it holds nothing"):
-        open_model(tmp_path)
-    with pytest.raises(InputError, match="there is no folder or file"):
-        open_model(tmp_path / "missing")
-    with pytest.raises(InputError, match="no name that the hub could have"):
-        open_model("./missing")
+    refuses("it holds nothing", open_model, tmp_path)
+    refuses("there is no folder or file", lambda: open_model(tmp_path / "missing"))
+    refuses("no name that the hub could have", open_model, "./missing")
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(InputError, match="JSON"):
-        open_model(tmp_path)
+    refuses("JSON", open_model, tmp_path)
     tiny("vit").config.save_pretrained(tmp_path)
-    with pytest.raises(InputError, match="no weights"):
-        open_model(tmp_path)
+    refuses("no weights", open_model, tmp_path)
     for name in "ab":
         save_file({"x": torch.zeros(1)}, tmp_path / f"{name}.safetensors")
     (tmp_path / "config.json").unlink()
-    with pytest.raises(InputError, match="name the file itself"):
-        open_model(tmp_path)
+    refuses("name the file itself", open_model, tmp_path)
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch, tmp_path):
     tiny("vit").save_pretrained(tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
-    with pytest.raises(RequirementError, match="oversmoothing\\[models\\]"):
-        open_model(tmp_path)
+    refuses("oversmoothing\\[models\\]", open_model, tmp_path, error=RequirementError)
     # timm's names need no library.
     save_file(timm_weights_of_own(), tmp_path / "timm.safetensors")
     assert open_model(tmp_path / "timm.safetensors").depth == 1
@@ -353,15 +321,9 @@ def timm_weights_of_own() -> dict[str, torch.Tensor]:
 def test_described_models_take_lists_of_tensors():
     model = describe(Stack())
     assert model.prepare([torch.zeros(5, 6)] * 2).shape == (2, 5, 6)
-    with pytest.raises(InputError, match="different shapes"):
-        model.prepare([torch.zeros(5, 6), torch.zeros(4, 6)])
-    with pytest.raises(InputError, match="prepare="):
-        model.prepare(["text"])
-    with pytest.raises(InputError, match="cannot run"):
-        extract(model, torch.zeros(2, 5, 7))
-
-
-# ----------------------------------------------------------------------- trained models
+    refuses("different shapes", lambda: model.prepare([torch.zeros(5, 6), torch.zeros(4, 6)]))
+    refuses("prepare=", model.prepare, ["text"])
+    refuses("cannot run", lambda: extract(model, torch.zeros(2, 5, 7)))
 
 
 def real(name: str) -> Path:

@@ -1,7 +1,5 @@
 """Two reports on the same inputs: the sentence says what the table says, and no more."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -10,9 +8,8 @@ import pandas as pd
 import pytest
 
 import oversmoothing
-from oversmoothing import InputError, compare
+from oversmoothing import InputError, Report, compare
 from oversmoothing.experiments.inspection.answer import MILD
-from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.intervals import FEWEST
 from tests.support.tiny_models import random_pixels, tiny_model
 

@@ -1,7 +1,5 @@
 """The readings of Table 1: each class is what it says, and the readings agree where they must."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,9 +9,9 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from oversmoothing import InputError, open_model, readings_of, verdict
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.experiments.models.pictures import within
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.atlas import (
     factors,
     in_all,
@@ -27,14 +25,12 @@ from oversmoothing.experiments.study.readings import (
     READINGS,
     layer_cases,
     nearest,
-    readings_of,
     summarise,
 )
 from oversmoothing.simulations.spectra.head_values import layer_dominance
 from oversmoothing.theory.layer.attention import quotient
-from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import disc_form
-from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, softmax_attention, tiny_model
 from tests.support.tiny_transformers import tiny, tokens
 
@@ -69,35 +65,33 @@ def attention(seed: int, m: int, heads: int, n: int) -> np.ndarray:
 
 @given(seed=seeds, heads=st.integers(1, 3), n=st.integers(1, 7), r=st.integers(1, 3))
 @settings(max_examples=30, deadline=None)
-def test_E1_is_the_verdict_of_every_head_with_its_zeros(
-    seed: int, heads: int, n: int, r: int
-) -> None:
+def test_E1_is_the_verdict_of_every_head_with_its_zeros(seed, heads, n, r):
     one, A = layer(seed, heads, 4, r), attention(seed, 2, heads, n)
-    found = READINGS["E1"][0](one, A, "unfolded")  # type: ignore[arg-type]
+    found = READINGS["E1"][0](one, A, "unfolded")
     for i in range(2):
         for k in range(heads):
-            W = tuple(x[k].numpy() for x in (one.heads.W_V, one.heads.W_O))  # type: ignore[attr-defined]
+            W = tuple(x[k].numpy() for x in (one.heads.W_V, one.heads.W_O))
             answer = verdict(A=A[i, k], W=W).verdict
             assert found[i, k] in EXPECTED.get(answer, {"tie", "consensus"})
 
 
 @given(seed=seeds, heads=st.integers(1, 3), n=st.integers(2, 7))
 @settings(max_examples=30, deadline=None)
-def test_E2_agrees_with_the_reading_of_the_digits_table(seed: int, heads: int, n: int) -> None:
+def test_E2_agrees_with_the_reading_of_the_digits_table(seed, heads, n):
     one, A = layer(seed, heads, 4, 4), attention(seed, 3, heads, n)
-    W_V, W_O = factors(one, "unfolded")  # type: ignore[arg-type]
+    W_V, W_O = factors(one, "unfolded")
     expected = layer_dominance(A, np.einsum("hdr,hre->ed", W_V, W_O)).classes
-    found = READINGS["E2"][0](one, A, "unfolded")[:, 0]  # type: ignore[arg-type]
+    found = READINGS["E2"][0](one, A, "unfolded")[:, 0]
     for own, name in zip(found, expected, strict=True):
         assert own in (name, "tie")
 
 
 @given(seed=seeds, n=st.integers(2, 6), r=st.integers(1, 3))
 @settings(max_examples=30, deadline=None)
-def test_with_one_head_E1_E2_and_E3_tell_consensus_alike(seed: int, n: int, r: int) -> None:
+def test_with_one_head_E1_E2_and_E3_tell_consensus_alike(seed, n, r):
     """One head is its own mean, and its operator is the Kronecker product."""
     one, A = layer(seed, 1, 3, r), attention(seed, 2, 1, n)
-    found = [READINGS[name][0](one, A, "unfolded")[:, 0] for name in ("E1", "E2", "E3")]  # type: ignore[arg-type]
+    found = [READINGS[name][0](one, A, "unfolded")[:, 0] for name in ("E1", "E2", "E3")]
     for classes in zip(*found, strict=True):
         names = set(classes) - {"tie", "undecided"}
         assert len({name == "consensus" for name in names}) <= 1
@@ -105,25 +99,25 @@ def test_with_one_head_E1_E2_and_E3_tell_consensus_alike(seed: int, n: int, r: i
 
 @given(seed=seeds, n=st.integers(2, 6), heads=st.integers(1, 3))
 @settings(max_examples=20, deadline=None)
-def test_E3_is_the_radius_of_the_whole_operator(seed: int, n: int, heads: int) -> None:
+def test_E3_is_the_radius_of_the_whole_operator(seed, n, heads):
     """Against I + sum_h H_h (x) B_h written out."""
     one, A = layer(seed, heads, 3, 2), attention(seed, 1, heads, n)
-    W_V, W_O = factors(one, "unfolded")  # type: ignore[arg-type]
+    W_V, W_O = factors(one, "unfolded")
     W = W_V @ W_O
     M = sum(np.kron(W[k].T, quotient(A[0, k])) for k in range(heads)) + np.eye(3 * (n - 1))
     rho_q = np.abs(np.linalg.eigvals(M)).max()
     rho_c = np.abs(np.linalg.eigvals(np.eye(3) + W.sum(0))).max()
-    name = READINGS["E3"][0](one, A, "unfolded")[0, 0]  # type: ignore[arg-type]
+    name = READINGS["E3"][0](one, A, "unfolded")[0, 0]
     if abs(rho_c - rho_q) > 1e-6:
         assert name == ("consensus" if rho_c > rho_q else "other")
 
 
 @given(seed=seeds, n=st.integers(2, 7))
 @settings(max_examples=30, deadline=None)
-def test_E4_is_the_disc_rule_and_its_zeros_are_ties(seed: int, n: int) -> None:
+def test_E4_is_the_disc_rule_and_its_zeros_are_ties(seed, n):
     one, A = layer(seed, 2, 5, 1), attention(seed, 1, 2, n)
-    h = whole_values(one, "unfolded").discs  # type: ignore[arg-type]
-    classes = READINGS["E4"][0](one, A, "unfolded")[0]  # type: ignore[arg-type]
+    h = whole_values(one, "unfolded").discs
+    classes = READINGS["E4"][0](one, A, "unfolded")[0]
     a = np.linalg.eigvals(quotient(A[0].mean(0)))
     loses = (disc_form(h.centres[None], a[:, None]) < 0).any(0)
     zero = (h.radii == 0) & (h.centres == 0)
@@ -131,10 +125,10 @@ def test_E4_is_the_disc_rule_and_its_zeros_are_ties(seed: int, n: int) -> None:
     assert set(classes[zero]) == {"tie"}
     for name, lost in zip(classes[~zero], loses[~zero], strict=True):
         assert name in ({"smallest", "other", "tie"} if lost else {"consensus", "tie"})
-    assert READINGS["E4 heads"][0](one, A, "unfolded").shape == (1, 2 * 5)  # type: ignore[arg-type]
+    assert READINGS["E4 heads"][0](one, A, "unfolded").shape == (1, 2 * 5)
 
 
-def test_a_head_of_low_rank_that_exceeds_nothing_ties_in_every_precision() -> None:
+def test_a_head_of_low_rank_that_exceeds_nothing_ties_in_every_precision():
     """h = -1/2 of rank 1 with a PSD kernel: both radii are 1 by the zeros, and by nothing else."""
     e = torch.eye(4, dtype=torch.float64)
     one = SimpleNamespace(
@@ -144,7 +138,7 @@ def test_a_head_of_low_rank_that_exceeds_nothing_ties_in_every_precision() -> No
     )
     A = np.full((2, 1, 5, 5), 0.1) + 0.5 * np.eye(5)
     for dtype in (np.float64, np.float32):
-        table = summarise(layer_cases(one, A.astype(dtype)))  # type: ignore[arg-type]
+        table = summarise(layer_cases(one, A.astype(dtype)))
         tie = table[(table["class"] == "tie")].set_index("reading")["percent"]
         assert tie["E1"] == tie["E2"] == 100
         # One by one: three zeros tie, and -1/2 loses at consensus.
@@ -153,17 +147,17 @@ def test_a_head_of_low_rank_that_exceeds_nothing_ties_in_every_precision() -> No
 
 @given(seed=seeds, r=st.integers(1, 4), norm=st.sampled_from(["layer", "rms", "none"]))
 @settings(max_examples=30, deadline=None)
-def test_folding_a_norm_is_its_gain_and_its_centring(seed: int, r: int, norm: str) -> None:
+def test_folding_a_norm_is_its_gain_and_its_centring(seed, r, norm):
     """spec(C diag(g) W) with the zero of C exact; where there is no norm nothing changes."""
     d = 4
     one = layer(seed, 2, d, r, norm=norm)
-    g = one.norm_attention.gain.numpy()  # type: ignore[attr-defined]
+    g = one.norm_attention.gain.numpy()
     C = np.eye(d) - 1 / d if norm == "layer" else np.eye(d)
     left = np.eye(d) if norm == "none" else C @ np.diag(g)
-    plain, _ = factors(one, "unfolded")  # type: ignore[arg-type]
-    W_V, W_O = factors(one, "folded")  # type: ignore[arg-type]
+    plain, _ = factors(one, "unfolded")
+    W_V, W_O = factors(one, "folded")
     np.testing.assert_allclose(W_V, left @ plain, atol=1e-13)
-    both = [whole_values(one, "folded"), *own_values(one, "folded")]  # type: ignore[arg-type]
+    both = [whole_values(one, "folded"), *own_values(one, "folded")]
     dense = [np.einsum("hdr,hre->de", W_V, W_O), *(W_V @ W_O)]
     for found, W in zip(both, dense, strict=True):
         expected = np.linalg.eigvals(W)
@@ -175,18 +169,15 @@ def test_folding_a_norm_is_its_gain_and_its_centring(seed: int, r: int, norm: st
             assert ((found.discs.radii == 0) & (found.discs.centres == 0)).any()
 
 
-# --- the table ---
-
-
 @pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
+def table():
     models = {
         name: tiny_model(name) for name in ("vit-random", "vit-shared-plus", "vit-shared-minus")
     }
     return readings_of(models, random_pixels(6), costly_inputs=2, batch_size=4)
 
 
-def test_the_classes_share_out_every_case_of_every_model(table: pd.DataFrame) -> None:
+def test_the_classes_share_out_every_case_of_every_model(table):
     for (_, reading), part in table.groupby(["model", "reading"]):
         assert part["count"].sum() == part["cases"].iloc[0]
         assert part["percent"].sum() == pytest.approx(100)
@@ -200,7 +191,7 @@ def test_the_classes_share_out_every_case_of_every_model(table: pd.DataFrame) ->
     assert set(table["reading"]) == set(READINGS)
 
 
-def test_signed_models_obey_the_theorems_in_every_reading(table: pd.DataFrame) -> None:
+def test_signed_models_obey_the_theorems_in_every_reading(table):
     """Every h_j > 0: consensus in each (T2d). Every h_j in [-1, 0): consensus in none (T3d); the
     heads of these models share one H, so that E3 is E2."""
     consensus = table[table["class"] == "consensus"].set_index(["model", "reading"])["percent"]
@@ -208,7 +199,7 @@ def test_signed_models_obey_the_theorems_in_every_reading(table: pd.DataFrame) -
     assert (consensus["vit-shared-minus"] == 0).all()
 
 
-def test_intervals_are_over_images_and_not_over_their_cases() -> None:
+def test_intervals_are_over_images_and_not_over_their_cases():
     rows = [("E1", i, 1, k, 20 - k, 0, 0, 0) for i, k in enumerate((9, 11, 10, 8, 12))]
     cases = pd.DataFrame(rows, columns=["reading", "image", "layer", *CLASSES])
     found = summarise(cases).set_index("class").loc["consensus"]
@@ -218,25 +209,24 @@ def test_intervals_are_over_images_and_not_over_their_cases() -> None:
     assert found["percent_high"] - 50 == pytest.approx(100 * reach, rel=1e-5)
 
 
-def test_the_nearest_reading_is_a_distance_from_a_published_column() -> None:
+def test_the_nearest_reading_is_a_distance_from_a_published_column():
     one, A = layer(1, 2, 4, 2), attention(1, 3, 2, 6)
-    table = summarise(layer_cases(one, A))  # type: ignore[arg-type]
+    table = summarise(layer_cases(one, A))
     found = nearest(table, "DeiT-B/16")
     assert found["distance"].is_monotonic_increasing and set(found["reading"]) == set(READINGS)
     assert ((found["distance"] >= 0) & (found["distance"] <= 100)).all()
-    with pytest.raises(InputError, match="no column"):
-        nearest(table, "GPT")
+    refuses("no column", nearest, table, "GPT")
 
 
-def test_what_does_not_fit_the_model_is_refused() -> None:
+def test_what_does_not_fit_the_model_is_refused():
     with pytest.raises(InputError, match="no reading E9"):
         readings_of({"vit": tiny_model("vit")}, random_pixels(1), ["E9"])
     with pytest.raises(InputError, match=r"give \[m, 2, n, n\]"):
-        layer_cases(layer(0, 2, 3, 1), attention(0, 1, 1, 4))  # type: ignore[arg-type]
+        layer_cases(layer(0, 2, 3, 1), attention(0, 1, 1, 4))
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
-def test_padding_counts_for_nothing_in_a_reading(family: str) -> None:
+def test_padding_counts_for_nothing_in_a_reading(family):
     model = open_model(tiny(family))
     both = tokens((7, 4))
     alone = [{name: value[:1] for name, value in both.items()},
@@ -282,7 +272,7 @@ def test_the_command_prints_every_reading_asked_for(tmp_path, capsys):
                 )
 
 
-def test_the_recorded_spectra_of_deit_are_those_that_are_quoted() -> None:
+def test_the_recorded_spectra_of_deit_are_those_that_are_quoted():
     """Of 12 layers of 192 features: shares in per cent, and asymmetry below the random value."""
     table = in_all(recorded_deit()).set_index(["norm", "H of"])
     for key, negative, disc in (
@@ -300,7 +290,7 @@ def test_the_recorded_spectra_of_deit_are_those_that_are_quoted() -> None:
     assert whole["cos(H_start, H_end)"] == "start unknown"
 
 
-def test_the_spectra_of_deit_are_still_those_on_record() -> None:
+def test_the_spectra_of_deit_are_still_those_on_record():
     folder = Path(within("deit-tiny-patch16-224", None))
     if not folder.exists():
         pytest.skip("OVERSMOOTHING_DATA holds no deit-tiny-patch16-224")

@@ -1,13 +1,11 @@
 """Table 1 in reading E2: the theorems hold in every run, and each class is what it says."""
 
-from __future__ import annotations
-
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from oversmoothing import verdict
 from oversmoothing.experiments.intervals import (
     FEWEST,
     Z95,
@@ -21,9 +19,9 @@ from oversmoothing.experiments.intervals import (
 from oversmoothing.paper_figures.figures.table_1 import dominance_table, require_theorems
 from oversmoothing.simulations.spectra.head_values import CLASSES, layer_dominance, mean_attention
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
 from oversmoothing.theory.verdict.formulas import dominance, safe_interval
-from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, softmax_attention, tiny_model
 
 seeds = st.integers(0, 2**32 - 1)
@@ -38,14 +36,9 @@ def random_H(seed: int, d: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((d, d)) / d**0.5
 
 
-# --- one case ---
-
-
 @given(seed=seeds, n=st.integers(2, 9), d=st.integers(1, 8), count=st.integers(1, 3))
 @settings(max_examples=80, deadline=None)
-def test_the_class_agrees_with_the_verdict_of_the_theory(
-    seed: int, n: int, d: int, count: int
-) -> None:
+def test_the_class_agrees_with_the_verdict_of_the_theory(seed, n, d, count):
     attention, H = heads(seed, n, count), random_H(seed, d)
     found = layer_dominance(attention, H)
     answer = verdict(A=attention[0].mean(0), H=H)
@@ -55,7 +48,7 @@ def test_the_class_agrees_with_the_verdict_of_the_theory(
 
 @given(seed=seeds, n=st.integers(2, 9), d=st.integers(1, 8))
 @settings(max_examples=60, deadline=None)
-def test_real_spectra_never_give_another_eigenvalue(seed: int, n: int, d: int) -> None:
+def test_real_spectra_never_give_another_eigenvalue(seed, n, d):
     """T2a: for real spec(A) the winner is at 1 or at the smallest eigenvalue."""
     generator = np.random.default_rng(seed)
     logits = generator.standard_normal((n, n))
@@ -64,20 +57,19 @@ def test_real_spectra_never_give_another_eigenvalue(seed: int, n: int, d: int) -
     assert layer_dominance(attention, random_H(seed, d)).classes[0] != "other"
 
 
-def test_complex_attention_can_be_won_by_another_eigenvalue() -> None:
+def test_complex_attention_can_be_won_by_another_eigenvalue():
     """A rotates three tokens fast and exchanges two groups slowly: the winner at h = -0.9 is the
     complex pair, farthest from -1/h (T3a), though a real eigenvalue lies further left."""
     turn = np.array([[0.05, 0.9, 0.05], [0.05, 0.05, 0.9], [0.9, 0.05, 0.05]])
     swap = np.array([[0.25, 0.75], [0.75, 0.25]])
     A = np.kron(swap, np.full((3, 3), 1 / 3)) / 2 + np.kron(np.full((2, 2), 0.5), turn) / 2
     # spec(A): 1; -1/4 from the swap; half of -0.425 +- 0.736i from the turn; zeros.
-    found = layer_dominance(A[None, None], -0.9 * np.eye(2))
-    assert found.classes[0] == "other"
+    assert layer_dominance(A[None, None], -0.9 * np.eye(2)).classes[0] == "other"
 
 
 @given(n=st.integers(2, 8), d=st.integers(1, 6))
 @settings(max_examples=20, deadline=None)
-def test_equal_moduli_have_no_winner(n: int, d: int) -> None:
+def test_equal_moduli_have_no_winner(n, d):
     """h = 0: every mode has modulus 1 (T2b); uniform attention with h = -2 ties too."""
     attention = heads(n, n)
     assert layer_dominance(attention, np.zeros((d, d))).classes[0] == "tie"
@@ -87,7 +79,7 @@ def test_equal_moduli_have_no_winner(n: int, d: int) -> None:
 
 @given(seed=seeds, n=st.integers(2, 8))
 @settings(max_examples=60, deadline=None)
-def test_for_real_h_outside_is_outside_the_safe_interval(seed: int, n: int) -> None:
+def test_for_real_h_outside_is_outside_the_safe_interval(seed, n):
     h = np.random.default_rng(seed).uniform(-4, 1, 12)
     found = layer_dominance(heads(seed, n), np.diag(h))
     s = safe_interval(attention_spectrum(heads(seed, n)[0, 0]))
@@ -97,19 +89,15 @@ def test_for_real_h_outside_is_outside_the_safe_interval(seed: int, n: int) -> N
 
 @given(seed=seeds, n=st.integers(2, 8), count=st.integers(1, 4))
 @settings(max_examples=30, deadline=None)
-def test_float32_attention_is_made_row_stochastic(seed: int, n: int, count: int) -> None:
+def test_float32_attention_is_made_row_stochastic(seed, n, count):
     single = heads(seed, n, count).astype(np.float32)
     A = mean_attention(single)
     np.testing.assert_allclose(A.sum(-1), 1, rtol=0, atol=n * 2.3e-16)
     np.testing.assert_allclose(A[0], single[0].mean(0), rtol=0, atol=1e-6)
+    refuses("not row-stochastic", layer_dominance, 1.5 * single, np.eye(2))
 
 
-def test_attention_that_is_not_row_stochastic_is_refused() -> None:
-    with pytest.raises(InputError, match="not row-stochastic"):
-        layer_dominance(1.5 * heads(0, 4), np.eye(2))
-
-
-def test_the_radii_are_those_of_the_theory() -> None:
+def test_the_radii_are_those_of_the_theory():
     attention, H = heads(3, 7, 2), random_H(3, 5)
     found = layer_dominance(attention, H)
     a = attention_spectrum(attention[0].mean(0))
@@ -118,16 +106,13 @@ def test_the_radii_are_those_of_the_theory() -> None:
     assert found.rho_quotient[0] == pytest.approx(expected.rho_quotient, rel=1e-12)
 
 
-# --- the table ---
-
-
 @pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
+def table():
     models = {name: tiny_model(name) for name in ("vit-random", "vit+", "vit-")}
     return dominance_table(models, random_pixels(12))
 
 
-def test_the_classes_share_out_every_case(table: pd.DataFrame) -> None:
+def test_the_classes_share_out_every_case(table):
     for _, part in table.groupby("model"):
         assert part["class"].tolist() == list(CLASSES)
         assert part["count"].sum() == part["cases"].iloc[0] == 12 * 2
@@ -136,7 +121,7 @@ def test_the_classes_share_out_every_case(table: pd.DataFrame) -> None:
         assert (part["percent"] <= part["percent_high"]).all()
 
 
-def test_signed_models_obey_the_theorems_before_any_training(table: pd.DataFrame) -> None:
+def test_signed_models_obey_the_theorems_before_any_training(table):
     require_theorems(table)
     rows = table[table["class"] == "consensus"].set_index("model")
     assert rows["percent"]["vit+"] == 100 and rows["outside_percent"]["vit+"] == 100
@@ -144,11 +129,11 @@ def test_signed_models_obey_the_theorems_before_any_training(table: pd.DataFrame
     assert rows["outside_percent"]["vit-"] == 0
 
 
-def test_a_minus_model_beyond_the_interval_is_counted_and_not_hidden() -> None:
+def test_a_minus_model_beyond_the_interval_is_counted_and_not_hidden():
     """One psi^2 = 9 in the second layer: consensus wins there, and the columns say so."""
     model = tiny_model("vit-")
     with torch.no_grad():
-        model.layers[1].attention.psi[0] = 3.0  # type: ignore[union-attr, operator]
+        model.layers[1].attention.psi[0] = 3.0
     found = dominance_table({"vit-": model}, random_pixels(6)).set_index("class").loc["consensus"]
     assert found["percent"] == 50 and found["layers_beyond_one"] == 1
     assert found["layers_within_unit"] == 1 and found["consensus_within_unit"] == 0
@@ -156,28 +141,23 @@ def test_a_minus_model_beyond_the_interval_is_counted_and_not_hidden() -> None:
     assert found["h_real_min"] == pytest.approx(-9, rel=1e-6)
 
 
-def test_a_table_against_the_theorems_is_refused(table: pd.DataFrame) -> None:
+def test_a_table_against_the_theorems_is_refused(table):
     wrong = table.copy()
     wrong.loc[(wrong["model"] == "vit+") & (wrong["class"] == "consensus"), "count"] -= 1
-    with pytest.raises(RequirementError, match="T2d"):
-        require_theorems(wrong)
+    refuses("T2d", require_theorems, wrong, error=RequirementError)
     wrong = table.copy()
     wrong.loc[wrong["model"] == "vit-", "consensus_within_unit"] = 1
-    with pytest.raises(RequirementError, match="T3d allows none"):
-        require_theorems(wrong)
-
-
-# --- intervals ---
+    refuses("T3d allows none", require_theorems, wrong, error=RequirementError)
 
 
 @given(share=st.floats(0, 1), images=st.integers(FEWEST, 10**6))
 @settings(deadline=None)
-def test_the_interval_of_a_share_contains_it_and_stays_in_range(share: float, images: int) -> None:
+def test_the_interval_of_a_share_contains_it_and_stays_in_range(share, images):
     low, high = share_interval(share, images)
     assert 0 <= low <= share <= high <= 1
 
 
-def test_the_interval_of_a_share_covers_dependent_cases() -> None:
+def test_the_interval_of_a_share_covers_dependent_cases():
     """Layers that always agree within an image: the worst case still has 95 % coverage."""
     generator = np.random.default_rng(0)
     shares = generator.binomial(200, 0.3, 4000) / 200
@@ -186,13 +166,13 @@ def test_the_interval_of_a_share_covers_dependent_cases() -> None:
 
 
 @pytest.mark.parametrize("m", [2, 3, 5, 30])
-def test_the_interval_of_a_mean_covers_it_however_few_are_measured(m: int) -> None:
+def test_the_interval_of_a_mean_covers_it_however_few_are_measured(m):
     draws = np.random.default_rng(0).standard_normal((2000, m))
     inside = [low <= 0 <= high for _, low, high in (mean_interval(d, fewest=2) for d in draws)]
     assert 0.935 < np.mean(inside) < 0.965
 
 
-def test_the_interval_of_a_mean_keeps_what_is_undefined() -> None:
+def test_the_interval_of_a_mean_keeps_what_is_undefined():
     mean, low, high = mean_interval(np.array([1.0, 2.0, 3.0, 4.0]), fewest=2)
     assert mean == 2.5 and high - mean == pytest.approx(mean - low)
     # Student's t with 3 degrees of freedom.
@@ -203,7 +183,7 @@ def test_the_interval_of_a_mean_keeps_what_is_undefined() -> None:
 
 
 @pytest.mark.parametrize("inputs", [1, 2, 4])
-def test_below_five_inputs_there_is_no_interval_but_the_number_needed(inputs: int) -> None:
+def test_below_five_inputs_there_is_no_interval_but_the_number_needed(inputs):
     """Two runs that agree were "100 % (95 % 100 to 100)"; two equal readings "[61.11, 61.11]"."""
     values = np.ones(inputs)
     for low, high in (
@@ -216,7 +196,7 @@ def test_below_five_inputs_there_is_no_interval_but_the_number_needed(inputs: in
         assert said == f"no interval: {inputs} input{'s' * (inputs > 1)}, at least 5 are needed"
 
 
-def test_from_five_inputs_on_intervals_say_their_number_and_have_a_width() -> None:
+def test_from_five_inputs_on_intervals_say_their_number_and_have_a_width():
     """A share at 100 % has room below, resampled or not; inputs that agree have no interval."""
     low, high = share_interval(1.0, 5)
     assert low == pytest.approx(1 / (1 + Z95**2 / 5)) and high == 1
@@ -227,7 +207,7 @@ def test_from_five_inputs_on_intervals_say_their_number_and_have_a_width() -> No
 
 
 @pytest.mark.parametrize(("inputs", "lost"), [(5, 0.04), (8, 0.02), (30, 0.005)])
-def test_a_resampled_mean_is_covered_nearly_as_by_students_t(inputs: int, lost: float) -> None:
+def test_a_resampled_mean_is_covered_nearly_as_by_students_t(inputs, lost):
     """The middle 95 % alone cover in 84 and 88 % of normal draws of 5 and 8.
 
     lost: resamples of few values have shorter tails than the normal. By Cornish and Fisher their

@@ -1,7 +1,5 @@
 """What is proved of a box holds at every point of it: arithmetic, lines, passes and signs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import flint
@@ -9,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from oversmoothing import InputError, open_model
 from oversmoothing.experiments.enclosures import enclosing, zonotope
 from oversmoothing.experiments.enclosures.enclosing import (
     NEAR,
@@ -26,10 +25,9 @@ from oversmoothing.experiments.enclosures.other_route import (
     other_softmax,
 )
 from oversmoothing.experiments.enclosures.zonotope import Symbols, Zonotope, bilinear, squares
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
 from tests.support.drawn_networks import drawn_input, drawn_network
 from tests.support.exact_forward import mp
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 
 ROUTES = {"tangents": box_ratios, "chords": other_box_ratios}
@@ -145,8 +143,7 @@ def test_lines_hold_on_the_whole_interval(name, line):
 def test_a_line_over_the_edge_of_a_domain_is_refused():
     z = Symbols().box(np.array([0.1]), 0.2)
     for line in (Zonotope.tangent, Zonotope.chord):
-        with pytest.raises(zonotope.LeftDomainError):
-            line(z, zonotope.LOG)
+        refuses("", line, z, zonotope.LOG, error=zonotope.LeftDomainError)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-6, 0.1, 0.3])
@@ -227,15 +224,13 @@ def test_the_claim_holds_what_both_routes_found():
 def test_a_sign_that_nothing_proves_is_said(monkeypatch):
     network, pixels = small()
     monkeypatch.setattr(enclosing, "both_routes", lambda *_: [(-1.0, 1.0)] * 2)
-    with pytest.raises(InputError, match="too small to have a sign"):
-        largest_box(network, pixels, 2)
+    refuses("too small to have a sign", largest_box, network, pixels, 2)
     assert on_box(network, pixels, 1e-3) == {}
 
 
 def test_other_networks_and_layers_are_refused():
     network, pixels = small()
-    with pytest.raises(InputError, match="layers 1 to 2, not 3"):
-        largest_box(network, pixels, 3)
+    refuses("layers 1 to 2, not 3", largest_box, network, pixels, 3)
     for form in ({"placement": "post"}, {"kind": "rms"}, {"activation": "relu"}, {"causal": True}):
         other = drawn_network(0, **form)
         with pytest.raises(InputError, match="boxes are enclosed of"):

@@ -1,7 +1,5 @@
 """Files of enclosures: what is true is accepted, every forgery refused; the command for both."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
@@ -12,6 +10,7 @@ import flint
 import pytest
 
 import oversmoothing
+from oversmoothing import InputError
 from oversmoothing.experiments.enclosures import enclosing, statement
 from oversmoothing.experiments.enclosures.enclosing import both_routes, enclosed
 from oversmoothing.experiments.enclosures.statement import (
@@ -24,8 +23,9 @@ from oversmoothing.experiments.enclosures.statement import (
     input_statement,
     read_statement,
 )
-from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
 from tests.support.drawn_networks import drawn_input, drawn_network
+from tests.support.refusals import refuses
 from tests.support.tiny_models import tiny_config, train
 
 Body = dict[str, Any]
@@ -191,8 +191,7 @@ def test_a_box_within_the_proved_one_is_accepted(files):
 def test_a_repeated_key_is_refused(files):
     text = json.dumps(files["pixels"][1])
     twice = text.replace('"kind": ', '"kind": "x", "kind": ', 1)
-    with pytest.raises(InputError, match="more than once"):
-        read_statement(twice, "a file")
+    refuses("more than once", read_statement, twice, "a file")
 
 
 def test_decimals_are_outward():
@@ -279,14 +278,12 @@ def test_the_command_proves_the_sign_on_a_box(run_folder, tmp_path, capsys, monk
     assert "give a smaller one" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--box", "--eps", "-1"], "--eps must be above 0"),
-        (["--box", "--eps", "nan"], "--eps must be a number"),
-        (["--box", "--layer", "9"], "layers 1 to 2, not 9"),
-        (["--text", __file__], "reads images, not text"),
-    ],
+@cases(
+    "words, said",
+    (["--box", "--eps", "-1"], "--eps must be above 0"),
+    (["--box", "--eps", "nan"], "--eps must be a number"),
+    (["--box", "--layer", "9"], "layers 1 to 2, not 9"),
+    (["--text", __file__], "reads images, not text"),
 )
 def test_what_cannot_be_asked_is_said(words, said, run_folder, tmp_path, capsys):
     command = ["enclose", str(run_folder), "--out", str(tmp_path / "out")]

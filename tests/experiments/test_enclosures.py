@@ -1,7 +1,5 @@
 """Enclosures contain what exact arithmetic gives, by both routes, and say when they cannot."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 
@@ -10,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from oversmoothing import InputError, describe, open_model
 from oversmoothing.experiments.enclosures import enclosing
 from oversmoothing.experiments.enclosures.balls import (
     Balls,
@@ -23,13 +22,12 @@ from oversmoothing.experiments.enclosures.network import network_of
 from oversmoothing.experiments.enclosures.other_route import other_metrics, other_streams
 from oversmoothing.experiments.enclosures.proving import read_inputs, streams_of
 from oversmoothing.experiments.enclosures.statement import exact_ends
-from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.pictures import named_pictures, real_inputs
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations import state_metrics
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
 from tests.support.drawn_networks import drawn_input, drawn_network
 from tests.support.exact_forward import exact_metrics, exact_streams, mp
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import pixels, tiny, tokens
 
@@ -162,8 +160,7 @@ def test_rotary_positions_and_float32_are_refused():
         (describe(tiny("llama").double()), "more than q k"),
         (open_model(tiny_model(), dtype=torch.float32), "open it in float64"),
     ):
-        with pytest.raises(InputError, match=said):
-            network_of(model)
+        refuses(said, network_of, model)
 
 
 def test_bits_are_doubled_until_the_intervals_are_narrow(monkeypatch):
@@ -182,8 +179,7 @@ def test_what_no_precision_tells_is_said(monkeypatch):
     given = drawn_input(network, 0)
     given[1] = 0.0  # a token without a direction
     monkeypatch.setattr(enclosing, "MOST", 400)
-    with pytest.raises(RequirementError, match="400 bits do not tell"):
-        enclosed(network, given)
+    refuses("400 bits do not tell", enclosed, network, given, error=RequirementError)
 
 
 def test_the_digest_tells_every_number_of_a_network():

@@ -1,16 +1,13 @@
 """What extraction says of a model is what the model itself does."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given, strategies as st
 
+from oversmoothing import InputError, describe, open_model
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.inspection.verify import Questions
-from oversmoothing.experiments.models.describe import describe
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import FAMILIES, Stack, batch, hooks, pixels, tiny, tokens
 
@@ -19,9 +16,6 @@ EPS = torch.finfo(torch.float32).eps
 
 def own_inputs(count: int = 3, n: int = 5) -> torch.Tensor:
     return torch.randn(count, n, 6, generator=torch.Generator().manual_seed(1))
-
-
-# ---------------------------------------------------------------------------- attention
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -64,14 +58,6 @@ def test_scaling_by_layer_is_the_modules_own():
     assert max(extract(model, tokens()).av_error) < 1e-4
 
 
-@pytest.mark.parametrize("family", ["gpt2", "llama"])
-def test_causal_models_look_back_only(family):
-    model = open_model(tiny(family))
-    assert model.causal and not model.cls
-    for trace in extract(model, batch(family)).traces:
-        assert (trace.attention.triu(1) == 0).all()
-
-
 @pytest.mark.parametrize("variant", ["vit", "vit-", "vit-shared", "vit-shared-band"])
 def test_the_projects_own_vit_is_its_record(variant):
     """Where values are shared, heads of the sum are H^T / heads each."""
@@ -93,9 +79,6 @@ def test_the_projects_own_vit_is_its_record(variant):
         total = model.layers[number].heads.total().double()
         torch.testing.assert_close(total, H.mT, atol=exact, rtol=exact)
     assert max(found.av_error) < 1e-5
-
-
-# -------------------------------------------------------------------- one's own module
 
 
 def test_an_unknown_module_is_described_in_a_few_lines():
@@ -128,17 +111,6 @@ def test_what_happens_between_the_blocks_is_refused():
         extract(describe(Nudged()), own_inputs())
 
 
-def test_layers_that_do_not_run_are_noticed():
-    module = Stack(depth=3)
-    model = describe(module)
-    module.floors = module.floors[:2]
-    with pytest.raises(InputError, match="2 of the 3 layers"):
-        extract(model, own_inputs())
-
-
-# --------------------------------------------------------------------- hooks and streams
-
-
 @pytest.mark.parametrize("training", [False, True])
 def test_hooks_go_and_the_module_is_as_it_was(training):
     module = tiny("vit").train(training)
@@ -159,8 +131,7 @@ def test_hooks_go_when_the_forward_pass_fails():
         raise KeyboardInterrupt
 
     handle = module.vit.layers[1].register_forward_pre_hook(fail)
-    with pytest.raises(KeyboardInterrupt):
-        extract(model, pixels())
+    refuses("", lambda: extract(model, pixels()), error=KeyboardInterrupt)
     handle.remove()
     assert hooks(module) == 0
     assert max(extract(model, pixels()).av_error) < 1e-4
@@ -200,11 +171,7 @@ def test_empty_streams_and_sizes_are_refused():
     for nothing in ([], own_inputs(0), iter(())):
         with pytest.raises(InputError, match="no inputs"):
             list(stream(model, nothing))
-    with pytest.raises(InputError, match="at least 1"):
-        list(stream(model, own_inputs(), batch_size=0))
-
-
-# --------------------------------------------------------------------------- precision
+    refuses("at least 1", lambda: list(stream(model, own_inputs(), batch_size=0)))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -221,11 +188,6 @@ def test_half_precision_is_checked_within_its_rounding(family, dtype):
     assert difference.abs().max() <= 4 * torch.finfo(dtype).eps * wide.traces[0].before.abs().max()
 
 
-def test_float64_models_whose_softmax_is_float32_pass():
-    found = extract(open_model(tiny("vit", "eager").double()), pixels())
-    assert max(found.av_error) < 1e-4
-
-
 def test_attention_can_be_had_in_float64():
     found = extract(open_model(tiny("vit")), pixels(), dtype=torch.float64)
     A = found.traces[0].attention
@@ -237,11 +199,7 @@ def test_numbers_that_are_not_finite_are_refused():
     model = describe(Stack())
     inputs = own_inputs()
     inputs[0, 0, 0] = torch.inf
-    with pytest.raises(InputError, match="NaN or infinite"):
-        extract(model, inputs)
-
-
-# ---------------------------------------------------------------------------- on a card
+    refuses("NaN or infinite", extract, model, inputs)
 
 
 def test_the_first_refusal_of_a_layer_is_told_and_the_others_are_not():

@@ -4,8 +4,6 @@ The reference is a few lines: the library's eager attention with output_attentio
 output_hidden_states, and the blocks' inputs and outputs as they pass.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -14,22 +12,15 @@ import transformers
 from torch import Tensor, nn
 from transformers.models.swin import modeling_swin as swin
 
+from oversmoothing import InputError, inspect, metrics, open_model
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.models.model import Extraction
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.state_metrics import metrics
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.experiments.models.model import Extraction, Model
 from tests.support.families_of_today import TODAY, inputs, today
+from tests.support.refusals import refuses
 from tests.support.tiny_transformers import FAMILIES, TEXT, pixels, tiny, tokens
 
 OF_TEXT = [*TEXT, *(name for name, each in TODAY.items() if each.reads == "text")]
-CASES = [
-    (name, side)
-    for name in (*FAMILIES, *TODAY)
-    for side in ("right", "left")[: 1 + (name in OF_TEXT)]
-]
 
 
 def built(name: str, implementation: str = "eager") -> nn.Module:
@@ -45,18 +36,18 @@ def given(name: str, side: str) -> Any:
     return {key: X if side == "right" else X.flip(1) for key, X in tokens((7, 4)).items()}
 
 
-def reference(module: nn.Module, batch: Any) -> tuple[list[Tensor], list[Tensor]]:
-    """(attention of every layer, the stream in front of every layer and behind the last).
+def reference(model: Model, batch: Any) -> tuple[list[Tensor], list[Tensor]]:
+    """(attention of every layer, the stream in front of every layer and behind the last), of a
+    model whose attention is eager.
 
     The library's last hidden state may have gone through a final norm: the last block's is taken.
     """
     behind: list[Tensor] = []
-    last = open_model(module).layers[-1].block
-    hook = last.register_forward_hook(
+    hook = model.layers[-1].block.register_forward_hook(
         lambda _, __, out: behind.append(out if isinstance(out, Tensor) else out[0])
     )
     with torch.no_grad():
-        found = module(**batch, output_attentions=True, output_hidden_states=True)
+        found = model.module(**batch, output_attentions=True, output_hidden_states=True)
     hook.remove()
     return list(found.attentions), [*found.hidden_states[: len(found.attentions)], behind[-1]]
 
@@ -73,31 +64,34 @@ def compare(found: Extraction, attentions: list[Tensor], streams: list[Tensor]) 
             A, B = (each[k][:, keep][:, :, keep] for each in (trace.attention, given))
             torch.testing.assert_close(A, B, atol=1e-5, rtol=0)
             sharp = max(sharp, float((B - B.mean(-1, keepdim=True)).abs().max()))
-        for X, Y in zip(own, streams, strict=True):
-            ours, theirs = (metrics(each[k][keep].double()) for each in (X, Y))
-            for name in ("hfc_lfc", "cos_mean"):
-                assert float(ours[name]) == pytest.approx(float(theirs[name]), rel=1e-6, abs=1e-6)
+        both = metrics(torch.stack([X[k][keep].double() for X in (*own, *streams)]))
+        for name in ("hfc_lfc", "cos_mean"):
+            ours, theirs = both[name].view(2, -1).tolist()
+            assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-6)
     assert sharp > 0.2  # far from uniform
     for trace in found.traces:
         for axes in ((0, 2, 1, 3), (0, 3, 1, 2)):
             assert not trace.attention.permute(axes)[~found.keep].any()
 
 
-@pytest.mark.parametrize(("name", "side"), [case for case in CASES if case[0] != "Swin"])
-def test_attention_and_streams_are_the_models_own(name: str, side: str) -> None:
+@pytest.mark.parametrize("name", [name for name in (*FAMILIES, *TODAY) if name != "Swin"])
+def test_attention_and_streams_are_the_models_own(name):
     """Eager and fused, padded on either side."""
-    batch = given(name, side)
-    for implementation in ("eager", "sdpa")[: 1 + (name in FAMILIES or TODAY[name].fused)]:
-        found = extract(open_model(built(name, implementation)), batch)
-        compare(found, *reference(built(name), batch))
+    eager = open_model(built(name))
+    fused = name in FAMILIES or TODAY[name].fused
+    models = [eager, open_model(built(name, "sdpa"))] if fused else [eager]
+    for side in ("right", "left")[: 1 + (name in OF_TEXT)]:
+        batch = given(name, side)
+        own = reference(eager, batch)
+        for model in models:
+            compare(extract(model, batch), *own)
 
 
 @pytest.mark.parametrize("stage", [0, 1])
-def test_a_stage_of_swin_is_attention_within_shifted_windows(stage: int) -> None:
+def test_a_stage_of_swin_is_attention_within_shifted_windows(stage):
     """The library gives [windows, heads, side^2, side^2]: its own partition says which tokens."""
     module, batch = today("Swin"), inputs("Swin")
-    with pytest.raises(InputError, match=r"part='encoder.layers.0' or part='encoder.layers.1'"):
-        open_model(module)
+    refuses(r"part='encoder.layers.0' or part='encoder.layers.1'", open_model, module)
     model = open_model(module, part=f"encoder.layers.{stage}")
     weights, streams, hooks = [], [], []
     for block in (layer.block for layer in model.layers):
@@ -125,7 +119,7 @@ def test_a_stage_of_swin_is_attention_within_shifted_windows(stage: int) -> None
     assert [layer.block.shift_size for layer in model.layers] == [0, 2 * (1 - stage)]
 
 
-def test_a_grid_that_swin_pads_is_refused() -> None:
+def test_a_grid_that_swin_pads_is_refused():
     module = today("Swin")
     module.config.image_size = 20
     with pytest.raises(InputError, match="tokens are moved"):
@@ -134,31 +128,30 @@ def test_a_grid_that_swin_pads_is_refused() -> None:
         )
 
 
-def test_what_holds_several_stacks_names_them() -> None:
+def test_what_holds_several_stacks_names_them():
     config = transformers.CLIPConfig(**TODAY["CLIP, texts"].settings)
     module = transformers.CLIPModel(config)
-    with pytest.raises(InputError, match="part='text_model' or part='vision_model'"):
-        open_model(module)
+    refuses("part='text_model' or part='vision_model'", open_model, module)
     text, images = (open_model(module, part=f"{name}_model") for name in ("text", "vision"))
     assert (text.modality, text.causal, text.cls) == ("text", True, False)
     assert (images.modality, images.causal, images.cls) == ("vision", False, True)
     with pytest.raises(InputError, match="its parts are: text_model, vision_model"):
         open_model(module, part="sound_model")
     module = transformers.T5Model(transformers.T5Config(**TODAY["T5"].settings))
-    with pytest.raises(InputError, match="part='encoder'"):
-        open_model(module)
+    refuses("part='encoder'", open_model, module)
     assert not open_model(module, part="encoder").cls
 
 
-def test_a_mask_of_later_tokens_is_found_where_no_config_tells_of_it() -> None:
+def test_a_mask_of_later_tokens_is_found_where_no_config_tells_of_it():
     """Against the attention itself: XGLM says nothing, CLIP's texts say the contrary."""
     for name in ("XGLM", "BioGPT", "OPT", "BART", "CLIP, texts", "SigLIP, texts"):
-        attentions, _ = reference(today(name), inputs(name))
+        model = open_model(today(name))
+        attentions, _ = reference(model, inputs(name))
         own = all(torch.equal(A, A.tril()) for A in attentions)
-        assert open_model(today(name)).causal is own is (name not in ("BART", "SigLIP, texts"))
+        assert model.causal is own is (name not in ("BART", "SigLIP, texts"))
 
 
-def test_where_norms_stand_is_told_by_what_is_added() -> None:
+def test_where_norms_stand_is_told_by_what_is_added():
     """BART and mBART have the same parts, in another order."""
     found = {name: open_model(today(name)).layers[0] for name in ("BART", "mBART", "Marian")}
     assert {name: layer.placement for name, layer in found.items()} == {
@@ -166,13 +159,13 @@ def test_where_norms_stand_is_told_by_what_is_added() -> None:
     }  # fmt: skip
 
 
-def test_albert_is_one_block_many_times() -> None:
+def test_albert_is_one_block_many_times():
     model = open_model(today("ALBERT of two groups"))
     blocks = [layer.block for layer in model.layers]
     assert len(blocks) == 4 and blocks[0] is blocks[1] and blocks[2] is blocks[3] is not blocks[0]
 
 
-def test_a_report_of_a_model_with_every_further_part() -> None:
+def test_a_report_of_a_model_with_every_further_part():
     """The account's parts sum to the change where norms stand behind a sublayer, in parallel, and
     with scaled outputs."""
     for name in ("Gemma 3", "OLMo 2", "Cohere", "Granite", "BEiT", "ALBERT"):
@@ -180,19 +173,18 @@ def test_a_report_of_a_model_with_every_further_part() -> None:
         assert report.account_error < 1e-4, name
 
 
-def test_attention_with_sinks_has_no_spectra() -> None:
+def test_attention_with_sinks_has_no_spectra():
     model = open_model(today("GPT-OSS"))
     report = inspect(model, inputs("GPT-OSS"))
     assert report.spectra == 0 and "sinks" in " ".join(report.notes)
-    with pytest.raises(InputError, match="sinks"):
-        inspect(model, inputs("GPT-OSS"), budget=Plan(1, 1, 1, 1))
+    refuses("sinks", lambda: inspect(model, inputs("GPT-OSS"), budget=Plan(1, 1, 1, 1)))
 
 
-def test_the_eigenvalues_of_attention_with_sinks_are_those_of_its_operator() -> None:
+def test_the_eigenvalues_of_attention_with_sinks_are_those_of_its_operator():
     """Against I + H (x) A as a matrix, A the library's attention without padding."""
     model = open_model(today("GPT-OSS"))
     report = inspect(model, inputs("GPT-OSS"))
-    attentions, _ = reference(today("GPT-OSS"), inputs("GPT-OSS"))
+    attentions, _ = reference(model, inputs("GPT-OSS"))
     keep = inputs("GPT-OSS")["attention_mask"].bool()
     table = report.to_frame()
     for number, (layer, A) in enumerate(zip(model.layers, attentions, strict=True), 1):

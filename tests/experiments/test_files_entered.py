@@ -1,14 +1,13 @@
 """Which files of the package an answer enters: what a reader of it has to know at most."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-import transformers
 from PIL import Image
+
+from tests.support.tiny_transformers import DEIT_TI, tiny
 
 # The files behind the report of a folder: those that are loaded, and those of which a function runs
 # (`__init__.py` and `moved.py` apart, as in tests/test_budgets.py); fewer is better, more needs a
@@ -35,15 +34,11 @@ for kind, files in (("loaded", loaded), ("run", run)):
 
 
 @pytest.fixture(scope="module")
-def entered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+def entered(tmp_path_factory):
     """Of `inspect` at the command line, on a folder of transformers' weights so large that spectra
     are not in the budget: what takes those is the theory of the verdict."""
     place = tmp_path_factory.mktemp("entered")
-    wide = transformers.ViTConfig(
-        hidden_size=192, num_hidden_layers=2, num_attention_heads=3, intermediate_size=768,
-        image_size=224, patch_size=16,
-    )  # fmt: skip
-    transformers.ViTForImageClassification(wide).save_pretrained(place / "model")
+    tiny("vit", **DEIT_TI).save_pretrained(place / "model")
     (place / "images").mkdir()
     for number, pixels in enumerate(np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3))):
         Image.fromarray(pixels.astype(np.uint8)).save(place / "images" / f"{number}.png")
@@ -53,14 +48,12 @@ def entered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return {kind: [name for one, _, name in lines if one == kind] for kind in ("loaded", "run")}
 
 
-def test_inspect_of_a_model_folder_enters_no_file_of_digits(entered: dict[str, list[str]]) -> None:
+def test_inspect_of_a_model_folder_enters_no_file_of_digits(entered):
     assert "experiments/models/sources.py" in entered["run"]
     assert not [name for name in entered["loaded"] if "digits" in name]
 
 
-def test_inspect_of_a_model_folder_enters_so_many_files_at_most(
-    entered: dict[str, list[str]],
-) -> None:
+def test_inspect_of_a_model_folder_enters_so_many_files_at_most(entered):
     run = [name for name in entered["run"] if not name.endswith(("__init__.py", "moved.py"))]
     assert len(run) <= RUN, "\n".join(run)
     assert len(entered["loaded"]) <= LOADED, "\n".join(entered["loaded"])

@@ -1,17 +1,14 @@
 """A model in one GGUF file is the model that was written into it."""
 
-from __future__ import annotations
-
 import gguf
-import pytest
 import torch
 import transformers
 from torch import nn
 
+from oversmoothing import open_model
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import DECODER
+from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tokens
 
 NAMES = {
@@ -73,16 +70,12 @@ def test_a_gguf_file_is_the_model_that_was_written(tmp_path, capsys):
 def test_a_gguf_file_that_is_none_or_counts_too_far_is_refused(tmp_path):
     module = tiny()
     (tmp_path / "none.gguf").write_bytes(b"GGUF" + bytes(40))
-    with pytest.raises(InputError, match="cannot be read as GGUF"):
-        open_model(tmp_path / "none.gguf")
+    refuses("cannot be read as GGUF", lambda: open_model(tmp_path / "none.gguf"))
     written(tmp_path / "cut.gguf", module)
     whole = (tmp_path / "cut.gguf").read_bytes()
     (tmp_path / "cut.gguf").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="cannot be read as GGUF"):
-        open_model(tmp_path / "cut.gguf")
+    refuses("cannot be read as GGUF", lambda: open_model(tmp_path / "cut.gguf"))
     written(tmp_path / "deep.gguf", module, blocks=10**9)
-    with pytest.raises(InputError, match="do not belong together"):
-        open_model(tmp_path / "deep.gguf")
+    refuses("do not belong together", lambda: open_model(tmp_path / "deep.gguf"))
     written(tmp_path / "more.gguf", module, blocks=3)
-    with pytest.raises(InputError, match="stay random"):
-        open_model(tmp_path / "more.gguf")
+    refuses("stay random", lambda: open_model(tmp_path / "more.gguf"))

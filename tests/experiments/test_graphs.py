@@ -1,7 +1,5 @@
 """Graphs in the place of attention: homophily, measures, the phase picture, the classifier."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -9,8 +7,8 @@ import pytest
 import torch
 
 import oversmoothing
-from oversmoothing import InputError
 from oversmoothing.experiments.graphs import classifier, phase
+from tests.support.refusals import refuses
 
 PATH = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
 
@@ -20,7 +18,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 @pytest.mark.parametrize("homophily", [0.05, 0.5, 0.95])
-def test_edges_within_labels_are_the_set_share(homophily: float) -> None:
+def test_edges_within_labels_are_the_set_share(homophily):
     labels = phase.labels_of(300, 3, rng())
     edges = phase.homophilous_graph(labels, homophily, 10.0, rng(1))
     assert (edges == edges.T).all() and not edges.diagonal().any()
@@ -30,7 +28,7 @@ def test_edges_within_labels_are_the_set_share(homophily: float) -> None:
     assert abs(edges.sum() / 300 - 10) < 4 * 2 * 1500**0.5 / 300
 
 
-def test_walk_and_gat_are_row_stochastic_on_the_graph_s_edges() -> None:
+def test_walk_and_gat_are_row_stochastic_on_the_graph_s_edges():
     edges = phase.homophilous_graph(phase.labels_of(20, 2, rng()), 0.3, 4.0, rng(2))
     X = rng(3).standard_normal((20, 3))
     for A in (phase.walk(edges), phase.gat(edges, X, rng(4).standard_normal(6))):
@@ -39,14 +37,14 @@ def test_walk_and_gat_are_row_stochastic_on_the_graph_s_edges() -> None:
     np.testing.assert_allclose(phase.gat(edges, X, np.zeros(6)), phase.walk(edges), atol=1e-15)
 
 
-def test_gat_by_hand() -> None:
+def test_gat_by_hand():
     """Scores x_i + 2 x_k: of node 1 with x = (1, 0, -1) they are 2, 0 and -2 (slope 1/5: -2/5)."""
     A = phase.gat(PATH, np.array([[1.0], [0.0], [-1.0]]), np.array([1.0, 2.0]))
     weights = np.exp([2.0, 0.0, -0.4])
     np.testing.assert_allclose(A[1], weights / weights.sum(), atol=1e-15)
 
 
-def test_the_class_eigenvalue_is_that_of_a_graph_with_the_expected_neighbours() -> None:
+def test_the_class_eigenvalue_is_that_of_a_graph_with_the_expected_neighbours():
     """Two labels, complete bipartite K_{4,4}: homophily 0, degree 4: (1 - 4)/5."""
     labels = np.repeat([0, 1], 4)
     edges = (labels[:, None] != labels[None, :]).astype(float)
@@ -56,7 +54,7 @@ def test_the_class_eigenvalue_is_that_of_a_graph_with_the_expected_neighbours() 
     )
 
 
-def test_dirichlet_energy_is_the_rayleigh_quotient_of_the_laplacian() -> None:
+def test_dirichlet_energy_is_the_rayleigh_quotient_of_the_laplacian():
     X = rng(5).standard_normal((12, 3))
     edges = phase.homophilous_graph(phase.labels_of(12, 2, rng()), 0.5, 4.0, rng(6))
     by_edges = sum(np.square(X[i] - X[k]).sum() for i, k in np.argwhere(np.triu(edges)))
@@ -70,7 +68,7 @@ def test_dirichlet_energy_is_the_rayleigh_quotient_of_the_laplacian() -> None:
     assert np.isnan(phase.dirichlet_energy(np.zeros((2, 1)), pair))
 
 
-def test_mad_by_hand() -> None:
+def test_mad_by_hand():
     """Rows e_1, e_2, -e_1: (1 + 2)/2, 1, 3/2."""
     X = np.array([[1.0, 0], [0, 5], [-2, 0]])
     assert phase.mad(X) == pytest.approx((1.5 + 1 + 1.5) / 3, abs=1e-15)
@@ -80,7 +78,7 @@ def test_mad_by_hand() -> None:
     assert phase.mad(with_zero) == pytest.approx(1, abs=1e-15)
 
 
-def test_radii_are_those_of_the_quotient() -> None:
+def test_radii_are_those_of_the_quotient():
     """K_2 with loops: A = 11^T/2, a = 0; h = -3: rho_C = 2, rho_Q = 1."""
     h = np.array([-3.0])
     a = phase.deciding(np.full((1, 2, 2), 0.5), h)
@@ -88,7 +86,7 @@ def test_radii_are_those_of_the_quotient() -> None:
     np.testing.assert_allclose([a[0], C[0], Q[0]], [0, 2, 1], atol=1e-14)
 
 
-def test_a_complex_eigenvalue_decides_by_its_disc() -> None:
+def test_a_complex_eigenvalue_decides_by_its_disc():
     """A = (3 I + cycle)/4 of three nodes: a = (5 +- i sqrt 3)/8.
 
     |1 + h|^2 = |1 + h a|^2 at h = -2 (1 - Re a)/(1 - |a|^2) = -2 (3/8)/(9/16) = -4/3.
@@ -102,7 +100,7 @@ def test_a_complex_eigenvalue_decides_by_its_disc() -> None:
         assert bool(C[0] > Q[0]) is smooths
 
 
-def test_the_boundary_from_homophily_alone_by_hand() -> None:
+def test_the_boundary_from_homophily_alone_by_hand():
     """Degree 8, two labels: a_1 = (1 + 8 (2 s - 1))/9, at s = 1/100 -0.76; from s = 1/3 on the
     end of the bulk, (1 - 2 sqrt 8)/9. The boundary is -2/(1 + a_1)."""
     s = np.array([0.01, 0.5, 0.9])
@@ -114,12 +112,12 @@ def test_the_boundary_from_homophily_alone_by_hand() -> None:
     assert phase.by_homophily(s, np.array([1e-9, 0.0, -1e-9])).tolist() == [True, False, False]
 
 
-def test_a_run_smooths_where_it_falls_at_half_the_rate_of_its_gap(monkeypatch) -> None:
+def test_a_run_smooths_where_it_falls_at_half_the_rate_of_its_gap(monkeypatch):
     """gap = log rho_C/rho_Q. A run that should smooth must fall faster than gap/2 a layer, another
     not by half of what counts as a near tie."""
     for share, other, smooths in ((0.49, 0.49, (False, False)), (0.51, 0.51, (True, True))):
 
-        def run(batch: phase.Batch, share: float = share, other: float = other):
+        def run(batch, share=share, other=other):
             C, Q = phase.radii(phase.deciding(batch.A, batch.h), batch.h)
             gap = np.log(C / Q)
             slope = np.where(gap > 0, -share * gap, -other * phase.NEAR_TIE)
@@ -135,7 +133,7 @@ def test_a_run_smooths_where_it_falls_at_half_the_rate_of_its_gap(monkeypatch) -
 
 
 @pytest.mark.parametrize("attention", ["walk", "gat"])
-def test_graphs_smooth_as_their_spectrum_says(attention: str) -> None:
+def test_graphs_smooth_as_their_spectrum_says(attention):
     table = phase.phase_table(60, seed=1, attention=attention)
     clear = table[table["clear"]]
     assert len(clear) > 40 and (clear["predicted"] == clear["observed"]).all()
@@ -144,14 +142,14 @@ def test_graphs_smooth_as_their_spectrum_says(attention: str) -> None:
     assert not (clear["predicted"] != clear["observed"]).all()
 
 
-def test_two_components_are_a_tie() -> None:
+def test_two_components_are_a_tie():
     edges = np.kron(np.eye(2), np.array([[0.0, 1], [1, 0]]))
     h = np.array([0.5])
     C, Q = phase.radii(phase.deciding(phase.walk(edges)[None], h), h)
     np.testing.assert_allclose(C, Q, atol=1e-12)
 
 
-def test_bad_input_is_a_sentence() -> None:
+def test_bad_input_is_a_sentence():
     for call, message in (
         (lambda: phase.labels_of(3, 2, rng()), "2 classes at least"),
         (lambda: phase.labels_of(9, 1, rng()), "2 classes at least"),
@@ -160,14 +158,13 @@ def test_bad_input_is_a_sentence() -> None:
             "lower the degree",
         ),
         (lambda: phase.phase_table(0), "number of graphs is 0"),
-        (lambda: classifier.NodeClassifier("warming"), "choose smoothing or sharpening"),  # type: ignore[arg-type]
+        (lambda: classifier.NodeClassifier("warming"), "choose smoothing or sharpening"),
         (lambda: classifier.fitted("smoothing", steps=0), "training steps is 0"),
     ):
-        with pytest.raises(InputError, match=message):
-            call()
+        refuses(message, call)
 
 
-def test_labels_that_are_not_given_are_not_read() -> None:
+def test_labels_that_are_not_given_are_not_read():
     model = classifier.NodeClassifier("smoothing").eval()
     task = classifier.drawn_task(2, rng())
     hidden = torch.where(task.given, task.labels, (task.labels + 1) % classifier.CLASSES)
@@ -176,17 +173,17 @@ def test_labels_that_are_not_given_are_not_read() -> None:
 
 
 @pytest.mark.parametrize(("setting", "sign"), [("smoothing", 1), ("sharpening", -1)])
-def test_h_keeps_its_sign_and_the_classifier_learns(setting: str, sign: int) -> None:
-    model = classifier.fitted(setting, steps=60)  # type: ignore[arg-type]
+def test_h_keeps_its_sign_and_the_classifier_learns(setting, sign):
+    model = classifier.fitted(setting, steps=60)
     for layer in model.layers:
         assert (sign * torch.linalg.eigvalsh(layer.H().detach()) > 0).all()
     found = classifier.score(model, graphs=60)
     assert found.gain()[1] > 0
-    untrained = classifier.score(classifier.NodeClassifier(setting).eval(), graphs=60)  # type: ignore[arg-type]
+    untrained = classifier.score(classifier.NodeClassifier(setting).eval(), graphs=60)
     assert untrained.accuracy.mean() < found.accuracy.mean()
 
 
-def test_the_command_draws_and_says(tmp_path, capsys) -> None:
+def test_the_command_draws_and_says(tmp_path, capsys):
     words = ["graphs", "--draws", "30", "--out", str(tmp_path)]
     assert oversmoothing.main([*words, "--plot", "--classifier", "--steps", "60"]) == 0
     printed = capsys.readouterr().out
@@ -201,7 +198,7 @@ def test_the_command_draws_and_says(tmp_path, capsys) -> None:
     assert (tmp_path / "graphs_gat.png").exists()
 
 
-def test_a_wrong_prediction_leaves_with_status_1(tmp_path, monkeypatch) -> None:
+def test_a_wrong_prediction_leaves_with_status_1(tmp_path, monkeypatch):
     right = phase.radii
     monkeypatch.setattr(phase, "radii", lambda a, h: right(a, h)[::-1])
     assert oversmoothing.main(["graphs", "--draws", "20", "--out", str(tmp_path)]) == 1

@@ -1,7 +1,5 @@
 """Heads one by one and the tokens that come together, against models and states made by hand."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -16,6 +14,7 @@ import transformers
 from torch import Tensor
 
 import oversmoothing
+from oversmoothing import InputError, inspect, open_model
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.inspection.heads_and_why import (
@@ -24,7 +23,6 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     why_heads,
     worst_heads,
 )
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.inspection.plots import draw_tokens
 from oversmoothing.experiments.inspection.states import (
@@ -39,9 +37,7 @@ from oversmoothing.experiments.inspection.states import (
 )
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.state_metrics import stream_log_ratio as log_ratio
-from oversmoothing.theory.support.errors import InputError
 from tests.support.made_models import made, sharing
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Letters, batch, pixels, tiny, tokens
@@ -57,7 +53,7 @@ def head_measures(model: Model, inputs: Any) -> dict[str, np.ndarray]:
     return seen.heads.arrays()
 
 
-def test_a_single_head_left_out_leaves_the_stream_in_front() -> None:
+def test_a_single_head_left_out_leaves_the_stream_in_front():
     model, inputs = made(value=0.3, depth=2), sharing(3)
     found = extract(model, inputs)
     measured = head_measures(model, inputs)
@@ -79,7 +75,7 @@ def without(model: torch.nn.Module, layer: int, head: int, width: int) -> torch.
     return model
 
 
-def test_leaving_a_head_out_is_a_model_without_it() -> None:
+def test_leaving_a_head_out_is_a_model_without_it():
     """In the last layer, whose attention is the same in both models."""
     whole = head_measures(open_model(tiny("vit")), pixels(3))
     there = extract(open_model(tiny("vit")), pixels(3)).traces[-1].after_attention
@@ -90,7 +86,7 @@ def test_leaving_a_head_out_is_a_model_without_it() -> None:
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
-def test_padding_counts_for_nothing_in_a_head(family: str) -> None:
+def test_padding_counts_for_nothing_in_a_head(family):
     model = open_model(tiny(family))
     both = tokens((7, 4))
     short = {name: value[1:, :4] for name, value in both.items()}
@@ -100,7 +96,7 @@ def test_padding_counts_for_nothing_in_a_head(family: str) -> None:
         np.testing.assert_allclose(padded[name][..., 1:], values, atol=1e-5, err_msg=name)
 
 
-def test_the_table_has_a_row_a_head_and_names_the_worst() -> None:
+def test_the_table_has_a_row_a_head_and_names_the_worst():
     change = np.array(
         [[[-0.5, -0.4, -0.6], [0.1, 0.2, 0.1]], [[-0.9, 0.9, 0.0], [-0.2, -0.2, -0.21]]]
     ).repeat(2, axis=-1)
@@ -113,7 +109,7 @@ def test_the_table_has_a_row_a_head_and_names_the_worst() -> None:
     assert list(zip(worst["layer"], worst["head"], strict=True)) == [(1, 0), (2, 1)]
 
 
-def test_clusters_are_what_is_connected_and_numbered_by_size() -> None:
+def test_clusters_are_what_is_connected_and_numbered_by_size():
     X = torch.tensor([[1.0, 0.0], [0, 1], [1, 0.01], [-1, 0], [0, 2], [3, 0.0], [0, 0]])
     assert clusters(X).tolist() == [0, 1, 0, ALONE, 1, 0, ALONE]
     angles = torch.linspace(0, 1.5, 16, dtype=torch.float64)  # neighbours at .1, ends far apart
@@ -123,7 +119,7 @@ def test_clusters_are_what_is_connected_and_numbered_by_size() -> None:
     assert columns["largest_cluster"] == pytest.approx(3 / 7)
 
 
-def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path) -> None:
+def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path):
     report = inspect(made(value=2.0, depth=6), sharing(FEWEST), name="made")
     assert report.to_frame()["largest_cluster"].iloc[-1] == 1
     assert (
@@ -147,7 +143,7 @@ def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path: Path)
     assert "Which tokens come together" in files["html"].read_text()
 
 
-def test_without_a_closer_look_there_is_none(tmp_path: Path) -> None:
+def test_without_a_closer_look_there_is_none(tmp_path):
     report = inspect(made(), sharing(2), budget=Plan(ranks=2))
     assert report.heads.empty and report.plot_tokens() is None
     assert set(report.save(tmp_path)) == {"html", "json", "csv", "png", "pdf", "txt"}
@@ -158,7 +154,7 @@ def images_of(report_tokens: pd.DataFrame, shown: Tensor | np.ndarray | None) ->
     return sum(len(axis.get_images()) for axis in figure.axes)
 
 
-def test_vision_is_drawn_on_the_image_and_text_by_position() -> None:
+def test_vision_is_drawn_on_the_image_and_text_by_position():
     own = inspect(tiny_model("vit-"), random_pixels(4), name="tiny")
     assert own.pixels is not None and own.pixels.shape == (3, 8, 8, 3)
     assert own.pixels.min() == 0 and own.pixels.max() == 1
@@ -170,12 +166,12 @@ def test_vision_is_drawn_on_the_image_and_text_by_position() -> None:
     assert shown_pixels(made(), iter(sharing(2))) is None
 
 
-def test_no_input_left_for_interval_means_no_word_on_heads() -> None:
+def test_no_input_left_for_interval_means_no_word_on_heads():
     assert "Left out" not in inspect(made(value=1.0), sharing(1)).summary()
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_words_stand_at_their_tokens_whatever_the_padding(side: str) -> None:
+def test_words_stand_at_their_tokens_whatever_the_padding(side):
     model = open_model(tiny("bert"), tokenizer=Letters())
     given = model.prepare(["cdefg", "ba"])
     if side == "left":
@@ -192,21 +188,21 @@ def test_words_stand_at_their_tokens_whatever_the_padding(side: str) -> None:
             assert list(rows.sort_values("token")["word"]) == each
 
 
-def test_words_are_counted_cluster_by_cluster() -> None:
+def test_words_are_counted_cluster_by_cluster():
     labels = [np.array([[0, ALONE, 0, 0], [1, 0, 1, 0]]), np.array([[ALONE] * 2] * 2)]
     found = merged_words(token_table(labels, [["a", "b", "a", "c"], ["d", "e"]]))
     rows = [tuple(row) for row in found.itertuples(index=False)]
     assert rows == [(0, 0, 0, 3, "a x2, c"), (0, 1, 0, 2, "b, c"), (0, 1, 1, 2, "a x2")]
 
 
-def test_a_list_of_words_is_cut_between_them() -> None:
+def test_a_list_of_words_is_cut_between_them():
     assert shortened("the x3, of", 10) == "the x3, of"
     assert shortened("the x3, of, a", 11) == "the x3, of ..."
     assert shortened("the x3, often, a", 11) == "the x3 ..."
     assert shortened("endless", 3) == "end ..."
 
 
-def test_equal_words_are_together_in_front_of_all_and_the_report_says_so(tmp_path: Path) -> None:
+def test_equal_words_are_together_in_front_of_all_and_the_report_says_so(tmp_path):
     """Without positions equal words are equal tokens; the words are data, not markup."""
     module = tiny("bert")
     with torch.no_grad():
@@ -226,8 +222,8 @@ def test_equal_words_are_together_in_front_of_all_and_the_report_says_so(tmp_pat
     assert json.loads(files["json"].read_text())["merged"] == merged.to_dict("records")
 
 
-def test_without_a_tokenizer_there_are_no_words(tmp_path: Path) -> None:
-    def fails() -> None:
+def test_without_a_tokenizer_there_are_no_words(tmp_path):
+    def fails():
         raise InputError("this folder has no tokenizer")
 
     for tokenizer in (None, fails):
@@ -240,7 +236,7 @@ def test_without_a_tokenizer_there_are_no_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(DATA is None, reason="needs OVERSMOOTHING_DATA")
-def test_the_words_that_merge_in_a_trained_decoder_are_those_of_its_own_states() -> None:
+def test_the_words_that_merge_in_a_trained_decoder_are_those_of_its_own_states():
     """From the library's hidden states and tokenizer: in front of all equal words are one."""
     assert DATA is not None
     folder = Path(DATA) / "stories260K"
@@ -276,7 +272,7 @@ def table_of_heads(**columns: list[float]) -> pd.DataFrame:
     return pd.DataFrame(rows | columns)
 
 
-def test_a_head_that_measures_more_is_named_though_its_interval_holds_0() -> None:
+def test_a_head_that_measures_more_is_named_though_its_interval_holds_0():
     said = of_heads(table_of_heads(), FEWEST)
     assert "Most of all: layer 1 head 1 (-0.070); layer 1 head 0 " in said
     assert "(-0.095) measures more, but its interval holds 0" in said
@@ -288,7 +284,7 @@ def test_a_head_that_measures_more_is_named_though_its_interval_holds_0() -> Non
     assert "No head is seen to smooth" in none and "(-0.095) measures most" in none
 
 
-def test_a_spectrum_that_contradicts_the_measurement_is_said_not_to_explain_it() -> None:
+def test_a_spectrum_that_contradicts_the_measurement_is_said_not_to_explain_it():
     against = why_heads(table_of_heads(), cls=True)
     assert "Layer 1 head 1: its spectrum does not explain it (margin -0.16)" in against
     assert "entropy of its rows is 0.66" in against and "25 % of its attention is on CLS" in against
@@ -306,7 +302,7 @@ def test_a_spectrum_that_contradicts_the_measurement_is_said_not_to_explain_it()
     assert "does not explain it (margin 0, a tie)" in tied and "is on token 0" in tied
 
 
-def test_the_heads_that_are_named_have_the_spectra_that_a_whole_run_gives_them() -> None:
+def test_the_heads_that_are_named_have_the_spectra_that_a_whole_run_gives_them():
     model, inputs = made(value=2.0, depth=6), sharing(FEWEST)
     some = inspect(model, inputs, budget=Plan(FEWEST, FEWEST, FEWEST, why=2))
     every = inspect(model, inputs, budget=Plan(FEWEST, FEWEST, FEWEST, 2))
@@ -317,7 +313,7 @@ def test_the_heads_that_are_named_have_the_spectra_that_a_whole_run_gives_them()
     pd.testing.assert_frame_equal(some.heads.loc[named, spectral], every.heads.loc[named, spectral])
 
 
-def test_T2_a_causal_head_of_low_rank_has_no_margin_below_0() -> None:
+def test_T2_a_causal_head_of_low_rank_has_no_margin_below_0():
     """|1 + h a| <= max(1, |1 + h|) for a in [0, 1], and h = 0 is among the eigenvalues of H."""
     rng = np.random.default_rng(0)
     for _ in range(50):

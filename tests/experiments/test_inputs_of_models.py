@@ -1,8 +1,6 @@
 """Pictures and texts are read as they are, or refused in a sentence: no clipping; texts
 that are too long are cut and counted."""
 
-from __future__ import annotations
-
 import os
 import struct
 import subprocess
@@ -15,15 +13,15 @@ import pytest
 import torch
 from PIL import Image, PngImagePlugin
 
+from oversmoothing import InputError, inspect, open_model
 from oversmoothing.experiments.digits.data import Pixels
 from oversmoothing.experiments.inspection.budget import foresee
 from oversmoothing.experiments.inspection.extract import batches, prepared
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.models import pictures
 from oversmoothing.experiments.models.inputs import Images, text_lines
 from oversmoothing.experiments.models.pictures import picture_folder, upright_rgb
-from oversmoothing.experiments.models.sources import cut_texts, named_inputs, open_model
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.experiments.models.sources import cut_texts, named_inputs
+from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 
 GREY = np.linspace(0, 1, 64).reshape(8, 8)
@@ -38,16 +36,13 @@ DEEP = {
 
 @pytest.mark.parametrize("name", DEEP)
 @pytest.mark.parametrize("read", [Images(8), Pixels(8, (0.5,), (0.5,))], ids=["colour", "grey"])
-def test_more_than_eight_bits_are_refused_from_a_file_and_in_memory(
-    tmp_path: Path, name: str, read: Images
-) -> None:
+def test_more_than_eight_bits_are_refused_from_a_file_and_in_memory(tmp_path, name, read):
     DEEP[name].save(tmp_path / name)
     for given in (picture_folder(tmp_path), [Image.open(tmp_path / name)], [DEEP[name]]):
-        with pytest.raises(InputError, match="more than 8 bits a channel"):
-            read(given)
+        refuses("more than 8 bits a channel", read, given)
 
 
-def test_colour_of_sixteen_bits_keeps_its_range(tmp_path: Path) -> None:
+def test_colour_of_sixteen_bits_keeps_its_range(tmp_path):
     level = (65535 * np.linspace(0, 1, 8)).astype(">u2")
     rows = b"".join(b"\0" + np.repeat(level, 3).tobytes() for _ in range(8))
     write_png(tmp_path / "a.png", 8, 8, rows, depth=16)
@@ -56,7 +51,7 @@ def test_colour_of_sixteen_bits_keeps_its_range(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("turn", range(1, 9))
-def test_a_picture_is_turned_once_as_its_exif_says(tmp_path: Path, turn: int) -> None:
+def test_a_picture_is_turned_once_as_its_exif_says(tmp_path, turn):
     shown = np.random.default_rng(0).integers(0, 256, (8, 8, 3), np.uint8)
     # EXIF: where row 0 and column 0 of the stored picture are shown.
     stored = {
@@ -84,29 +79,27 @@ def write_png(path: Path, width: int, height: int, rows: bytes, depth: int = 8) 
 
 
 @pytest.mark.parametrize("side", [9001, 20000, 2**31 - 1])
-def test_a_picture_that_declares_too_many_pixels_is_not_decoded(tmp_path: Path, side: int) -> None:
+def test_a_picture_that_declares_too_many_pixels_is_not_decoded(tmp_path, side):
     write_png(tmp_path / "a.png", side, side, b"")
     with pytest.raises(InputError, match=r"more than 81 million|cannot be read"):
         picture_folder(tmp_path)[0]
 
 
-def test_of_pictures_in_files_one_is_held_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_pictures_in_files_one_is_held_at_a_time(tmp_path, monkeypatch):
     for k in range(8):
         Image.new("RGB", (32, 32), (k, 0, 0)).save(tmp_path / f"{k}.png")
     held: list[int] = []
     alive = 0
 
     class Counted(Image.Image):
-        def __init__(self, of: Image.Image) -> None:
+        def __init__(self, of):
             nonlocal alive
             super().__init__()
             self.im, self._mode, self._size = of.im, of.mode, of.size
             alive += 1
             held.append(alive)
 
-        def __del__(self) -> None:
+        def __del__(self):
             nonlocal alive
             alive -= 1
 
@@ -122,7 +115,7 @@ def test_of_pictures_in_files_one_is_held_at_a_time(
     assert (found[1:, 0] > found[:-1, 0]).all()
 
 
-def test_a_text_chunk_without_end_is_an_image_that_cannot_be_read(tmp_path: Path) -> None:
+def test_a_text_chunk_without_end_is_an_image_that_cannot_be_read(tmp_path):
     chunk = PngImagePlugin.PngInfo()
     chunk.add_text("comment", "x" * 2**21, zip=True)
     Image.new("RGB", (8, 8)).save(tmp_path / "a.png", pnginfo=chunk)
@@ -130,7 +123,22 @@ def test_a_text_chunk_without_end_is_an_image_that_cannot_be_read(tmp_path: Path
         picture_folder(tmp_path)[0]
 
 
-def test_pipes_and_devices_are_no_pictures(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "mark", ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\r"]
+)
+def test_a_text_ends_where_its_line_does_and_nowhere_else(tmp_path, mark):
+    (tmp_path / "a.txt").write_text(f"one{mark}still one\n\n  two \n", "utf-8", newline="")
+    assert text_lines(tmp_path / "a.txt") == [f"one{mark}still one", "two"]
+
+
+def test_a_byte_order_mark_and_the_line_ends_of_windows_are_no_part_of_a_text(tmp_path):
+    (tmp_path / "a.txt").write_bytes("\ufeffone\r\ntwo \ufeff\r\n\r\n".encode())
+    assert text_lines(tmp_path / "a.txt") == ["one", "two \ufeff"]
+    (tmp_path / "a.txt").write_bytes("\ufeff\n \n".encode())
+    refuses("holds no text", text_lines, tmp_path / "a.txt")
+
+
+def test_pipes_and_devices_are_no_pictures_and_no_texts(tmp_path):
     for name in ("pipe", "endless"):
         folder = tmp_path / name
         folder.mkdir()
@@ -140,39 +148,8 @@ def test_pipes_and_devices_are_no_pictures(tmp_path: Path) -> None:
         else:
             (folder / "b.png").symlink_to("/dev/zero")
         assert len(picture_folder(folder, 1)) == 1
-        with pytest.raises(InputError, match="no regular file"):
-            picture_folder(folder)
-
-
-# --- texts ---
-
-
-@pytest.mark.parametrize(
-    "mark", ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\r"]
-)
-def test_a_text_ends_where_its_line_does_and_nowhere_else(tmp_path: Path, mark: str) -> None:
-    (tmp_path / "a.txt").write_text(f"one{mark}still one\n\n  two \n", "utf-8", newline="")
-    assert text_lines(tmp_path / "a.txt") == [f"one{mark}still one", "two"]
-
-
-def test_a_byte_order_mark_and_the_line_ends_of_windows_are_no_part_of_a_text(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "a.txt").write_bytes("\ufeffone\r\ntwo \ufeff\r\n\r\n".encode())
-    assert text_lines(tmp_path / "a.txt") == ["one", "two \ufeff"]
-    (tmp_path / "a.txt").write_bytes("\ufeff\n \n".encode())
-    with pytest.raises(InputError, match="holds no text"):
-        text_lines(tmp_path / "a.txt")
-
-
-def test_a_pipe_is_no_file_of_texts(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(InputError, match="no regular file"):
-            text_lines(path)
-
-
-# --- texts that are too long ---
+        refuses("no regular file", picture_folder, folder)
+        refuses("no regular file", text_lines, folder / "b.png")
 
 
 class Words:
@@ -193,7 +170,7 @@ class Words:
 TEXTS = ["a bb ccc", "a " * 40, "bb " * 15]
 
 
-def test_texts_beyond_the_model_s_length_are_cut_and_said() -> None:
+def test_texts_beyond_the_model_s_length_are_cut_and_said():
     model = open_model(tiny("bert"), tokenizer=Words())  # reads 16 tokens
     report = inspect(model, TEXTS, name="bert")
     assert report.notes[-1] == "2 texts were cut to the first 16 tokens"
@@ -201,11 +178,10 @@ def test_texts_beyond_the_model_s_length_are_cut_and_said() -> None:
     assert ids.shape == (3, 16) and ids[1, -1] == 2  # the last special token is kept
     short = inspect(model, TEXTS[:1], name="bert")
     assert not any("cut" in note for note in short.notes)
-    with pytest.raises(InputError, match="reads at most 16: cut it"):
-        model.prepare([torch.full((17,), 3)])
+    refuses("reads at most 16: cut it", lambda: model.prepare([torch.full((17,), 3)]))
 
 
-def test_what_texts_will_cost_counts_the_tokens_of_each_as_they_are_cut() -> None:
+def test_what_texts_will_cost_counts_the_tokens_of_each_as_they_are_cut():
     """16, 5 and 16 tokens: not three times those of the first, nor those of what is cut off."""
     model = open_model(tiny("bert"), tokenizer=Words())
     texts = ["a bb ccc", *TEXTS[1:]]
@@ -216,15 +192,14 @@ def test_what_texts_will_cost_counts_the_tokens_of_each_as_they_are_cut() -> Non
     assert "3 inputs of 16 tokens" in str(foresee(model, [TEXTS[1]] * 3, 4, 32))
 
 
-def test_texts_are_cut_to_the_tokens_asked_for(tmp_path: Path) -> None:
+def test_texts_are_cut_to_the_tokens_asked_for(tmp_path):
     (tmp_path / "t.txt").write_text("\n".join(TEXTS))
     model = open_model(tiny("bert"), tokenizer=Words())
     cut_texts([model], 4)
     texts = named_inputs(model, text=tmp_path / "t.txt")
     assert model.prepare(texts)["input_ids"].shape == (3, 4)
     assert model.prepare.notes == ("3 texts were cut to the first 4 tokens",)
-    with pytest.raises(InputError, match="--tokens cuts texts"):
-        cut_texts([open_model(tiny("vit"))], 4)
+    refuses("--tokens cuts texts", lambda: cut_texts([open_model(tiny("vit"))], 4))
 
 
 PEAK = """
@@ -245,9 +220,7 @@ print(len(pixels), mebibytes("VmHWM") - before)
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux alone says the peak")
 @pytest.mark.parametrize(("mode", "turned"), [("RGB", 1), ("RGBA", 6)])
-def test_the_largest_pictures_take_less_than_800_mebibytes(
-    tmp_path, mode: str, turned: int
-) -> None:
+def test_the_largest_pictures_take_less_than_800_mebibytes(tmp_path, mode, turned):
     """1.75 GB once: copies of what was RGB already, and the last picture beside the next."""
     exif = Image.Exif()
     exif[0x0112] = turned
@@ -261,7 +234,7 @@ def test_the_largest_pictures_take_less_than_800_mebibytes(
     assert count == 2 and peak < 800
 
 
-def test_a_picture_in_memory_stays_as_it_is() -> None:
+def test_a_picture_in_memory_stays_as_it_is():
     image = Image.new("RGB", (6, 4), (1, 2, 3))
     image.getexif()[0x0112] = 6
     assert upright_rgb(image).size == (4, 6) and image.size == (6, 4)

@@ -1,7 +1,5 @@
 """`inspect`: its numbers are the metrics of the residual stream, its errors say what to do."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -14,36 +12,32 @@ import torch
 from PIL import Image
 from scipy.stats import gmean
 
-from oversmoothing import main
+from oversmoothing import inspect, main, metrics
 from oversmoothing.experiments.digits.data import Pixels
 from oversmoothing.experiments.digits.training import load_model, new_model, trained
 from oversmoothing.experiments.digits.training_state import save_run
-from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.sentences import CONVENTIONS
 from oversmoothing.experiments.models.pictures import picture_folder
-from oversmoothing.simulations.state_metrics import NAMES, metrics
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.simulations.state_metrics import NAMES
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
 
 IMAGES = 6
 
 
 @pytest.fixture(scope="module")
-def report() -> Report:
+def report():
     return inspect(tiny_model("vit-"), random_pixels(IMAGES), name="tiny")
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(tmp_path_factory):
     config = tiny_config("vit-random")
     return trained(config, tmp_path_factory.mktemp("runs"), progress=False).run.folder
 
 
-# --- the numbers ---
-
-
-def test_observed_metrics_are_those_of_the_residual_stream(report: Report) -> None:
+def test_observed_metrics_are_those_of_the_residual_stream(report):
     states: list[torch.Tensor] = []
     with torch.no_grad():
         tiny_model("vit-")(random_pixels(IMAGES), states)
@@ -59,7 +53,7 @@ def test_observed_metrics_are_those_of_the_residual_stream(report: Report) -> No
             assert row[f"{name}_p05"] <= row[f"{name}_p95"]
 
 
-def test_every_table_of_a_report_has_the_same_mean_of_hfc_lfc(report: Report) -> None:
+def test_every_table_of_a_report_has_the_same_mean_of_hfc_lfc(report):
     frame = report.to_frame()
     logs = report.logs.mean(axis=1)
     np.testing.assert_allclose(frame["hfc_lfc"], np.exp(logs))
@@ -72,9 +66,7 @@ def test_every_table_of_a_report_has_the_same_mean_of_hfc_lfc(report: Report) ->
     assert "geometric" in CONVENTIONS["hfc_lfc"] and "HFC/LFC: geometric" in report.words()
 
 
-def test_a_model_in_memory_has_no_known_start_and_a_stored_run_has(
-    report: Report, stored: Path, tmp_path: Path
-) -> None:
+def test_a_model_in_memory_has_no_known_start_and_a_stored_run_has(report, stored, tmp_path):
     assert report.table["cos_start"].iloc[1:].isna().all()
     assert "H of its layers: start unknown" in " ".join(report.words().split())
     config = tiny_config("vit")
@@ -93,7 +85,7 @@ def test_a_model_in_memory_has_no_known_start_and_a_stored_run_has(
     np.testing.assert_allclose(drawn, 1)
 
 
-def test_the_start_of_a_run_from_before_it_was_recorded_is_drawn_again(tmp_path: Path) -> None:
+def test_the_start_of_a_run_from_before_it_was_recorded_is_drawn_again(tmp_path):
     run = trained(tiny_config("vit"), tmp_path, progress=False).run
     old = {name: value for name, value in run.metrics.items() if name != "cos_start"}
     kept = save_run(tmp_path / "old", config=run.config, weights=run.weights, log=run.log,
@@ -102,15 +94,7 @@ def test_the_start_of_a_run_from_before_it_was_recorded_is_drawn_again(tmp_path:
     np.testing.assert_allclose(found, run.metrics["cos_start"])
 
 
-def test_the_sublayers_add_up_to_the_whole_change(report: Report) -> None:
-    frame = report.to_frame()
-    parts = frame["log_change_attention"].sum() + frame["log_change_ffn"].sum()
-    whole = frame["log_hfc_lfc"].iloc[-1] - frame["log_hfc_lfc"].iloc[0]
-    assert parts == pytest.approx(whole, abs=1e-9)
-    assert report.change.mean() == pytest.approx(whole, abs=1e-9)
-
-
-def test_the_spectral_columns_describe_the_model(report: Report) -> None:
+def test_the_spectral_columns_describe_the_model(report):
     layers = report.to_frame().iloc[1:]
     shares = layers[["consensus_share", "smallest_share", "other_share", "tie_share"]]
     np.testing.assert_allclose(shares.sum(axis=1), 1)
@@ -120,13 +104,13 @@ def test_the_spectral_columns_describe_the_model(report: Report) -> None:
     assert (layers["negative_layernorm_weights"] == 0).all()
 
 
-def test_batches_do_not_show(monkeypatch: pytest.MonkeyPatch, report: Report) -> None:
+def test_batches_do_not_show(monkeypatch, report):
     monkeypatch.setattr("oversmoothing.experiments.inspection.inspect.BATCH", 4)
     again = inspect(tiny_model("vit-"), random_pixels(IMAGES), name="tiny")
     pd.testing.assert_frame_equal(again.to_frame(), report.to_frame(), rtol=1e-4, atol=1e-6)
 
 
-def test_one_image_has_no_interval_and_still_a_report() -> None:
+def test_one_image_has_no_interval_and_still_a_report():
     report = inspect(tiny_model(), random_pixels(1), name="tiny")
     assert report.to_frame()["cos_mean_low"].isna().all()
     assert "to speak of others takes at least 5" in report.summary()
@@ -134,50 +118,33 @@ def test_one_image_has_no_interval_and_still_a_report() -> None:
     assert layer["cos_mean_low"] is None and layer["cos_mean"] is not None
 
 
-def test_json_is_strict_and_complete(report: Report) -> None:
-    text = json.dumps(report.to_json_object(), allow_nan=False)
-    parsed = json.loads(text)
+def test_json_is_strict_and_complete(report):
+    parsed = json.loads(json.dumps(report.to_json_object(), allow_nan=False))
     assert parsed["schema_version"] == 2
     assert (parsed["model"], parsed["tokens"], parsed["images"]) == ("tiny", 17, IMAGES)
     assert parsed["conventions"] == CONVENTIONS
     assert [layer["layer"] for layer in parsed["layers"]] == [0, 1, 2]
     assert set(NAMES) <= set(parsed["layers"][0])
     assert parsed["summary"] == report.summary()
+    assert "\n" not in report.summary() and report.summary().endswith(".")
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (-1.0, "Does tiny smooth? Yes, by HFC/LFC alone"),
-        (1.0, "Does tiny smooth? No: HFC/LFC rises"),
-        (0.0, "Does tiny smooth? No: its tokens end about as different"),
-    ],
+def test_pixels_of_another_shape_and_none_are_refused():
+    for shape, said in (((2, 9, 9), "8"), ((8, 8), "8"), ((0, 8, 8), "there are no inputs")):
+        refuses(said, inspect, tiny_model(), torch.zeros(shape))
+
+
+@cases(
+    "change, words",
+    (-1.0, "Does tiny smooth? Yes, by HFC/LFC alone"),
+    (1.0, "Does tiny smooth? No: HFC/LFC rises"),
+    (0.0, "Does tiny smooth? No: its tokens end about as different"),
 )
-def test_the_summary_follows_the_interval_of_the_change(
-    report: Report, change: float, words: str
-) -> None:
+def test_the_summary_follows_the_interval_of_the_change(report, change, words):
     noise = np.linspace(-0.05, 0.05, IMAGES)
     logs = np.stack([np.zeros(IMAGES), 0 * noise, change + noise])
     altered = replace(report, logs=logs, cosines=np.full_like(logs, 0.4))
     assert words in altered.summary()
-
-
-def test_the_summary_is_a_paragraph(report: Report) -> None:
-    assert "\n" not in report.summary() and report.summary().endswith(".")
-
-
-@pytest.mark.parametrize("shape", [(2, 9, 9), (8, 8)])
-def test_pixels_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(InputError, match="8"):
-        inspect(tiny_model(), torch.zeros(shape))
-
-
-def test_no_inputs_are_refused() -> None:
-    with pytest.raises(InputError, match="there are no inputs"):
-        inspect(tiny_model(), torch.zeros((0, 8, 8)))
-
-
-# --- folders of images ---
 
 
 def save(path: Path, values: np.ndarray) -> None:
@@ -189,7 +156,9 @@ def pixels_of(folder: Path) -> torch.Tensor:
     return Pixels(8, (0.5,), (0.5,))(list(picture_folder(folder)))
 
 
-def test_images_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+def test_images_are_read_in_the_order_of_their_names(tmp_path):
+    refuses("is not a folder", pixels_of, tmp_path / "missing")
+    refuses("holds no files", pixels_of, tmp_path)
     save(tmp_path / "b.png", np.full((8, 8), 255, np.uint8))
     save(tmp_path / "a.png", np.zeros((8, 8, 3), np.uint8))
     (tmp_path / ".DS_Store").write_bytes(b"x")
@@ -197,56 +166,21 @@ def test_images_are_read_in_the_order_of_their_names(tmp_path: Path) -> None:
     pixels = pixels_of(tmp_path)
     assert pixels.dtype == torch.float32 and pixels.shape == (2, 8, 8)
     assert (pixels[0] == -1).all() and (pixels[1] == 1).all()
-
-
-def bad_folder(tmp_path: Path, kind: str) -> Path:
-    folder = tmp_path / kind
-    if kind == "missing":
-        return folder
-    folder.mkdir()
-    if kind == "wrong size":
-        save(folder / "a.png", np.zeros((9, 8), np.uint8))
-    elif kind == "text":
-        (folder / "a.txt").write_text("hello")
-    elif kind == "sixteen bits":
-        save(folder / "a.png", np.zeros((8, 8), np.uint16))
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        ("missing", "is not a folder"),
-        ("empty", "holds no files"),
-        ("wrong size", "8 x 9 pixels, the model reads 8 x 8: resize"),
-        ("text", r"a.txt' is not an image"),
-        ("sixteen bits", "more than 8 bits"),
-    ],
-)
-def test_a_bad_folder_of_images_is_refused_with_advice(
-    tmp_path: Path, kind: str, message: str
-) -> None:
-    with pytest.raises(InputError, match=message):
-        pixels_of(bad_folder(tmp_path, kind))
+    save(tmp_path / "c.png", np.zeros((9, 8), np.uint8))
+    refuses("8 x 9 pixels, the model reads 8 x 8: resize", pixels_of, tmp_path)
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "gif", "bmp"])
-def test_a_truncated_image_is_refused_wherever_it_ends(tmp_path: Path, suffix: str) -> None:
+def test_a_truncated_image_is_refused_wherever_it_ends(tmp_path, suffix):
     path = tmp_path / f"a.{suffix}"
     save(path, np.random.default_rng(0).integers(0, 256, (8, 8), np.uint8))
     content = path.read_bytes()
     for end in range(0, len(content) * 3 // 4, 7):
         path.write_bytes(content[:end])
-        with pytest.raises(InputError, match=r"is not an image|cannot be read"):
-            pixels_of(tmp_path)
+        refuses(r"is not an image|cannot be read", pixels_of, tmp_path)
 
 
-# --- the command line ---
-
-
-def test_the_command_prints_json_alone(
-    stored: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_json_alone(stored, tmp_path, capsys):
     save(tmp_path / "a.png", np.arange(64, dtype=np.uint8).reshape(8, 8))
     save(tmp_path / "b.png", np.arange(64, dtype=np.uint8).reshape(8, 8).T.copy())
     out_folder = str(tmp_path / "out")
@@ -273,10 +207,3 @@ def test_the_command_prints_json_alone(
     page = (report / "report.html").read_text()
     assert "Does " in page and "data:image/png;base64," in page
     assert len(pd.read_csv(report / "report.csv")) == 3
-
-
-def test_a_run_folder_that_is_none_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["inspect", str(tmp_path)]) == 2
-    assert "is no model folder" in capsys.readouterr().err

@@ -1,21 +1,17 @@
 """What an inspection costs: passes, products, attention in memory; and what a budget buys."""
 
-from __future__ import annotations
-
 import gc
 import json
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-import transformers
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from oversmoothing import main
+from oversmoothing import inspect, main, open_model
 from oversmoothing.experiments.inspection.budget import (
     Plan,
     checked_budget,
@@ -24,28 +20,27 @@ from oversmoothing.experiments.inspection.budget import (
     plan_of,
 )
 from oversmoothing.experiments.inspection.extract import stream
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.observe import Observer
-from oversmoothing.experiments.models.model import Model, Trace
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing.experiments.models.model import Model
+from tests.support.refusals import refuses
+from tests.support.tiny_transformers import DEIT_TI, tiny
 
 INPUTS = 8
 
 
 @pytest.fixture(scope="module")
-def deit() -> Model:
+def deit():
     """Two layers of DeiT-Ti's width, heads and tokens, with random weights."""
-    torch.manual_seed(0)
-    config = transformers.ViTConfig(
-        hidden_size=192, num_hidden_layers=2, num_attention_heads=3, intermediate_size=768,
-        image_size=224, patch_size=16,
-    )  # fmt: skip
-    return open_model(transformers.ViTModel(config, add_pooling_layer=False).eval())
+    return open_model(tiny("vit", **DEIT_TI))
+
+
+def test_small_work_is_never_cut():
+    report = inspect(open_model(tiny("vit")), torch.randn(6, 3, 32, 32), budget=0)
+    assert (report.closer, report.spectra) == (6, 6)
 
 
 @pytest.fixture(scope="module")
-def pixels() -> Tensor:
+def pixels():
     return torch.randn(INPUTS, 3, 224, 224, generator=torch.Generator().manual_seed(1))
 
 
@@ -65,22 +60,22 @@ def spent(model: Model, inputs: Tensor, **how: Any) -> tuple[int, float]:
     return len(passes), counts[1] / counts[0]
 
 
-def test_the_default_costs_four_forward_passes_at_most(deit: Model, pixels: Tensor) -> None:
+def test_the_default_costs_four_forward_passes_at_most(deit, pixels):
     passes, products = spent(deit, pixels)
     assert passes == 1 and products <= 4
 
 
-def test_everything_on_all_inputs_costs_eight_at_most(deit: Model, pixels: Tensor) -> None:
+def test_everything_on_all_inputs_costs_eight_at_most(deit, pixels):
     passes, products = spent(deit, pixels, budget=Plan(INPUTS, INPUTS, INPUTS))
     assert passes == 1 and products <= 8
 
 
-def test_one_layers_attention_is_in_memory_at_a_time(deit: Model, pixels: Tensor) -> None:
+def test_one_layers_attention_is_in_memory_at_a_time(deit, pixels):
     """Every tensor of the size of attention that is alive when a layer is handed on."""
     seen = Observer(deit, checked_budget(Plan(2, 2, 2, 1)), 2)
     alive: list[int] = []
 
-    def see(number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
+    def see(number, trace, keep, verified):
         seen.see(number, trace, keep, verified)
         gc.collect()
         tokens = keep.shape[1]
@@ -96,7 +91,7 @@ def test_one_layers_attention_is_in_memory_at_a_time(deit: Model, pixels: Tensor
     assert alive == [1, 1]
 
 
-def test_a_budget_is_spent_on_inputs_in_turn(deit: Model) -> None:
+def test_a_budget_is_spent_on_inputs_in_turn(deit):
     """More passes, never less of anything; all of it in the end; two inputs closely at least."""
     plans = [plan_of(deit, 197, 100, budget) for budget in (0, 4, 6, 10, 20, 40, 1e9)]
     for less, more in pairwise(plans):
@@ -108,7 +103,7 @@ def test_a_budget_is_spent_on_inputs_in_turn(deit: Model) -> None:
         assert budget - 1 < cost.of(plan, 100) <= budget
 
 
-def test_a_model_is_read_and_timed_on_one_thread(deit: Model, pixels: Tensor) -> None:
+def test_a_model_is_read_and_timed_on_one_thread(deit, pixels):
     """On a loaded machine the threads of a pool wait for each other: 88 s in place of 10."""
     threads: list[int] = []
     before = torch.get_num_threads()
@@ -124,25 +119,12 @@ def test_a_model_is_read_and_timed_on_one_thread(deit: Model, pixels: Tensor) ->
     assert set(threads) == {1}
 
 
-def test_small_work_is_never_cut() -> None:
-    config = transformers.ViTConfig(
-        hidden_size=12, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
-        image_size=16, patch_size=8,
-    )  # fmt: skip
-    model = open_model(transformers.ViTModel(config, add_pooling_layer=False).eval())
-    report = inspect(model, torch.randn(6, 3, 16, 16), budget=0)
-    assert (report.closer, report.spectra) == (6, 6)
-
-
 @pytest.mark.parametrize("budget", [-1, "much", float("nan"), True, None])
-def test_what_is_no_budget_is_refused(budget: Any) -> None:
-    with pytest.raises(InputError, match="give a number of forward passes, 0 or more, or 'all'"):
-        checked_budget(budget)
+def test_what_is_no_budget_is_refused(budget):
+    refuses("give a number of forward passes, 0 or more, or 'all'", checked_budget, budget)
 
 
-def test_a_dry_run_says_what_it_would_take_and_writes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path, capsys):
     words = ["inspect", "vit-random", "--count", "3", "--out", str(tmp_path), "--dry-run"]
     assert main(words) == 0
     said = capsys.readouterr().out
@@ -151,7 +133,7 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(
     assert not (tmp_path / "inspect").exists()
 
 
-def test_what_is_foreseen_is_what_is_done(deit: Model, pixels: Tensor) -> None:
+def test_what_is_foreseen_is_what_is_done(deit, pixels):
     said = foresee(deit, pixels, 4, 32)
     report = inspect(deit, pixels)
     assert (said.tokens, said.inputs) == (report.tokens, report.images) == (197, INPUTS)
@@ -160,13 +142,10 @@ def test_what_is_foreseen_is_what_is_done(deit: Model, pixels: Tensor) -> None:
     assert "more than the budget" not in str(said)
     over = str(foresee(deit, pixels, 0, 32))
     assert "the budget of 0 passes (--budget)" in over and "heads on at least 2, and" in over
-    with pytest.raises(InputError, match="how many inputs there are is not known"):
-        foresee(deit, iter(pixels), 4, 32)
+    refuses("how many inputs there are is not known", lambda: foresee(deit, iter(pixels), 4, 32))
 
 
-def test_inputs_that_are_not_looked_at_closely_have_the_same_streams(
-    deit: Model, pixels: Tensor
-) -> None:
+def test_inputs_that_are_not_looked_at_closely_have_the_same_streams(deit, pixels):
     few, all_of_them = (inspect(deit, pixels[:4], budget=Plan(each, each, each)) for each in (1, 4))
     np.testing.assert_array_equal(few.logs, all_of_them.logs)
     np.testing.assert_array_equal(few.by_ffn, all_of_them.by_ffn)

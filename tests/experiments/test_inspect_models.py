@@ -1,7 +1,5 @@
 """`inspect` on every family of models: the account closes, the report is whole, errors advise."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -13,21 +11,19 @@ import torch
 from PIL import Image
 
 import oversmoothing
-from oversmoothing import main
+from oversmoothing import InputError, Report, describe, inspect, main
 from oversmoothing.experiments.inspection.budget import Plan
-from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report
-from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.pictures import cifar100, picture_folder
 from oversmoothing.simulations.state_metrics import NAMES
-from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, tiny, tokens
 
 DATA = os.environ.get("OVERSMOOTHING_DATA")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_account_of_every_family_closes(family: str) -> None:
+def test_the_account_of_every_family_closes(family):
     report = inspect(tiny(family), batch(family), name=family)
     assert report.account_error < 1e-6 and report.av_error < 1e-5
     frame = report.to_frame()
@@ -35,12 +31,13 @@ def test_the_account_of_every_family_closes(family: str) -> None:
     parts = [name for name in parts if not name.endswith(("_low", "_high"))]
     assert len(parts) == 6
     whole = frame["log_hfc_lfc"].iloc[-1] - frame["log_hfc_lfc"].iloc[0]
-    assert frame[parts].sum().sum() == pytest.approx(whole, abs=2e-6)
+    for columns in (parts, ["log_change_attention", "log_change_ffn"]):
+        assert frame[columns].sum().sum() == pytest.approx(whole, abs=2e-6)
     assert report.change.mean() == pytest.approx(whole, abs=1e-12)
 
 
 @pytest.mark.parametrize("family", ("vit", "bert", "llama"))
-def test_every_family_gets_a_whole_report(family: str, tmp_path: Path) -> None:
+def test_every_family_gets_a_whole_report(family, tmp_path):
     report = inspect(tiny(family), batch(family), name=family)
     files = report.save(tmp_path)
     assert json.loads(files["json"].read_text())["summary"] == report.summary()
@@ -53,7 +50,7 @@ def test_every_family_gets_a_whole_report(family: str, tmp_path: Path) -> None:
     assert ("2 texts" if family in TEXT else "2 images") in report.words()
 
 
-def test_padding_is_left_out_of_everything() -> None:
+def test_padding_is_left_out_of_everything():
     model, both = tiny("bert"), tokens((7, 4))
     alone = {name: value[1:, :4] for name, value in both.items()}
     first, second = inspect(model, both).table, inspect(model, alone).table
@@ -66,17 +63,16 @@ def test_padding_is_left_out_of_everything() -> None:
         np.testing.assert_allclose(first[name], mean, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
-def test_without_spectra_the_report_says_so() -> None:
+def test_without_spectra_the_report_says_so():
     report = inspect(tiny("vit"), batch("vit"), budget=Plan(2, 2))
     assert report.spectra == 0 and "No spectra were taken" in report.summary()
     assert "consensus_share" not in report.table and "asymmetry" in report.table
     report.plot()
-    with pytest.raises(InputError, match="spectra is -1"):
-        inspect(tiny("vit"), batch("vit"), budget=Plan(spectra=-1))
+    refuses("spectra is -1", lambda: inspect(tiny("vit"), batch("vit"), budget=Plan(spectra=-1)))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_models_are_upcast_where_spectra_need_it(dtype: torch.dtype) -> None:
+def test_half_precision_models_are_upcast_where_spectra_need_it(dtype):
     exact, half = tiny("vit"), tiny("vit").to(dtype)
     expected, found = inspect(exact, batch("vit")), inspect(half, batch("vit"))
     eps = float(torch.finfo(dtype).eps)
@@ -89,75 +85,48 @@ def test_half_precision_models_are_upcast_where_spectra_need_it(dtype: torch.dty
     )  # fmt: skip
 
 
-def test_an_unknown_model_is_inspected_from_its_description() -> None:
+def test_an_unknown_model_is_inspected_from_its_description():
     described = describe(Stack())
     report = oversmoothing.inspect(described, torch.randn(4, 9, 6))
     assert isinstance(report, Report) and report.account_error < 1e-6
     assert len(report.to_frame()) == 3
 
 
-# --- the command ---
-
-
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("model") / "tiny-vit"
     tiny("vit").save_pretrained(place)
     return place
 
 
-def test_a_model_is_found_within_the_data_folder(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["inspect", "tiny-vit", "--data-dir", str(folder.parent), "--count", "1", "--json"]
-    assert main([*command, "--out", str(tmp_path)]) == 0
-    assert json.loads(capsys.readouterr().out)["model"] == "tiny-vit"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["vit+"], r"run `oversmoothing train --variant vit\+ --seed 0 --out"),
-        (["vit7"], "no model 'vit7' here"),
-        (["vit-random", "--text", __file__], "reads images, not text"),
-        (["vit-random", "--device", "abacus"], "not available here"),
-        (["--count", "0"], "--count must be at least 1"),
-        (["--images", "no-such-folder"], "no images 'no-such-folder' were found here"),
-        (["--images", "cifar100"], "CIFAR-100 is needed"),
-        (["--text", __file__], "reads images, not text"),
-        (["--data-dir", "no-such-folder"], "does not exist: name one"),
-    ],
+@cases(
+    "options, message",
+    (["vit+"], r"run `oversmoothing train --variant vit\+ --seed 0 --out"),
+    (["vit7"], "no model 'vit7' here"),
+    (["vit-random", "--text", __file__], "reads images, not text"),
+    (["vit-random", "--device", "abacus"], "not available here"),
+    (["--count", "0"], "--count must be at least 1"),
+    (["--images", "no-such-folder"], "no images 'no-such-folder' were found here"),
+    (["--images", "cifar100"], "CIFAR-100 is needed"),
+    (["--text", __file__], "reads images, not text"),
+    (["--data-dir", "no-such-folder"], "does not exist: name one"),
+    (["{out}/empty"], "is no model folder"),
+    (["{out}/gpt"], r"reads text\.\n +Add --text FILE \(one text a line\)\."),
+    (["{out}/gpt", "--text", "{out}/empty.txt"], "holds no text"),
 )
-def test_the_command_refuses_with_advice(
-    folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    options: list[str],
-    message: str,
-) -> None:
+def test_the_command_refuses_with_advice(folder, tmp_path, capsys, monkeypatch, options, message):
     monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
-    model = [] if options[0].startswith("vit") else [str(folder)]
-    assert main(["inspect", *model, *options, "--out", str(tmp_path)]) == 2
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty.txt").write_text("\n \n")
+    if "{out}/gpt" in options:
+        tiny("gpt2").save_pretrained(tmp_path / "gpt")
+    model = [str(folder)] if options[0].startswith("--") else []
+    words = [*model, *(each.format(out=tmp_path) for each in options)]
+    assert main(["inspect", *words, "--out", str(tmp_path)]) == 2
     assert re.search(message, capsys.readouterr().err)
 
 
-def test_a_text_model_asks_for_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tiny("gpt2").save_pretrained(tmp_path / "gpt")
-    assert main(["inspect", str(tmp_path / "gpt"), "--out", str(tmp_path)]) == 2
-    assert (
-        "reads text.\n               Add --text FILE (one text a line)." in capsys.readouterr().err
-    )
-    (tmp_path / "empty.txt").write_text("\n \n")
-    command = ["inspect", str(tmp_path / "gpt"), "--text", str(tmp_path / "empty.txt")]
-    assert main([*command, "--out", str(tmp_path)]) == 2
-    assert "holds no text" in capsys.readouterr().err
-
-
-# --- pictures ---
-
-
-def test_pictures_are_read_lazily_and_in_order(tmp_path: Path) -> None:
+def test_pictures_are_read_lazily_and_in_order(tmp_path):
     for k in (2, 0, 1):
         Image.new("RGB", (4, 4), (k, 0, 0)).save(tmp_path / f"{k}.png")
     (tmp_path / "3.png").write_text("no image")
@@ -170,25 +139,19 @@ def test_pictures_are_read_lazily_and_in_order(tmp_path: Path) -> None:
     assert len(picture_folder(tmp_path, 2)) == 2
 
 
-def test_cifar_100_refuses_what_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no folder was named"):
-        cifar100(None)
-    with pytest.raises(InputError, match="holds no cifar100"):
-        cifar100(tmp_path)
+def test_cifar_100_refuses_what_is_not_there(tmp_path):
+    refuses("no folder was named", cifar100, None)
+    refuses("holds no cifar100", cifar100, tmp_path)
     (tmp_path / "cifar100").mkdir()
-    with pytest.raises(InputError, match="splits train and test"):
-        cifar100(tmp_path, "validation")
-    with pytest.raises(InputError, match="numbered 0 to 9999"):
-        cifar100(tmp_path, "test", [10_000])
-    with pytest.raises(InputError, match="a shard is missing"):
-        cifar100(tmp_path, "test", [0])[0]
+    refuses("splits train and test", cifar100, tmp_path, "validation")
+    refuses("numbered 0 to 9999", cifar100, tmp_path, "test", [10_000])
+    refuses("a shard is missing", lambda: cifar100(tmp_path, "test", [0])[0])
     (tmp_path / "cifar100" / "test-0.parquet").write_bytes(b"PAR1 cut short")
-    with pytest.raises(InputError, match="cannot be read"):
-        cifar100(tmp_path, "test", [0])[0]
+    refuses("cannot be read", lambda: cifar100(tmp_path, "test", [0])[0])
 
 
 @pytest.mark.skipif(DATA is None, reason="needs OVERSMOOTHING_DATA")
-def test_cifar_100_is_whole() -> None:
+def test_cifar_100_is_whole():
     assert DATA is not None
     test, train = (cifar100(Path(DATA), split) for split in ("test", "train"))
     assert (len(test), len(train)) == (10_000, 50_000)

@@ -1,7 +1,5 @@
 """What commands say of few inputs: no interval, and how many it takes; every interval has its n."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -30,9 +28,7 @@ def kept(folder: Path, name: str, *tables: str) -> dict[str, Any]:
     return json.loads(path.read_text())
 
 
-def test_loops_of_two_runs_have_no_interval(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_loops_of_two_runs_have_no_interval(tmp_path, capsys):
     """It was 'agrees on collapse in 100 % of 2 runs (95 % 100 to 100)'."""
     words = ("probe", "vit-random", "loop", "--loops", "20", "--out", str(tmp_path), "--plot")
     few = said(capsys, *words, "--count", "2")
@@ -44,9 +40,7 @@ def test_loops_of_two_runs_have_no_interval(
     assert f"100 % of runs (no interval: 3 groups, {NONE}" in more
 
 
-def test_runs_that_all_agree_have_an_interval_with_a_width(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_that_all_agree_have_an_interval_with_a_width(tmp_path, capsys):
     """With the default count it was '100 % of 40 runs (95 % interval 100% to 100%, 10 inputs)'."""
     words = ("probe", "vit-random", "loop", "--loops", "20", "--out", str(tmp_path), "--json")
     found = json.loads(said(capsys, *words, "--count", "5"))["scores"]
@@ -58,9 +52,7 @@ def test_runs_that_all_agree_have_an_interval_with_a_width(
     assert whole and all(abs(score["agree_low"] - 0.5655) < 1e-4 for score in whole)
 
 
-def test_flips_scored_on_two_inputs_have_no_interval(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_flips_scored_on_two_inputs_have_no_interval(tmp_path, capsys):
     """It was 'R² .89 (.89 to .89)'; the share is Wilson's over the inputs, as many as there are."""
     words = ("probe", "vit-random", "flips", "--out", str(tmp_path), "--plot")
     few = said(capsys, *words, "--count", "4")
@@ -70,9 +62,7 @@ def test_flips_scored_on_two_inputs_have_no_interval(
     assert ", 10 inputs" in many and ", 5 inputs" in many
 
 
-def test_readings_of_two_images_have_no_interval(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_readings_of_two_images_have_no_interval(tmp_path, capsys):
     """It was '61.11 [61.11, 61.11]'."""
     words = ("probe", "vit-random", "readings", "--out", str(tmp_path))
     assert f"no interval: 2 inputs, {NONE}" in said(capsys, *words, "--count", "2")
@@ -81,9 +71,7 @@ def test_readings_of_two_images_have_no_interval(
     assert pd.read_csv(tmp_path / "readings.csv")["percent_low"].notna().all()
 
 
-def test_few_inputs_say_nothing_of_heads_percentiles_or_tilts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_few_inputs_say_nothing_of_heads_percentiles_or_tilts(tmp_path, capsys):
     """Of three images it was said that no head is told to smooth."""
     words = ("inspect", "vit-random", "--count", "3", "--out", str(tmp_path))
     record = json.loads(said(capsys, *words, "--json"))
@@ -94,9 +82,7 @@ def test_few_inputs_say_nothing_of_heads_percentiles_or_tilts(
     assert f"no interval: 1 input, {NONE}" in few and "for which is not known" in few
 
 
-def test_stability_shows_the_spread_of_its_random_directions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stability_shows_the_spread_of_its_random_directions(tmp_path, capsys):
     """One direction an input was shown as a property of the layer."""
     words = ("probe", "vit-random", "stability", "--count", "2", "--out", str(tmp_path), "--plot")
     assert "r2_jvp_observed" in said(capsys, *words)

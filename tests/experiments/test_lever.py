@@ -1,7 +1,5 @@
 """The lever: what is added is what was asked for, its control has its size, and it is foreseen."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 
@@ -9,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from oversmoothing import InputError, open_model
 from oversmoothing.experiments.digits.data import Reads
 from oversmoothing.experiments.digits.training_config import Design
 from oversmoothing.experiments.digits.vit import StudyNet
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.lever import (
     DISC,
     Change,
@@ -27,7 +25,7 @@ from oversmoothing.experiments.study.lever import (
     without,
 )
 from oversmoothing.experiments.study.trained_shift import MOST, trained_shift
-from oversmoothing.theory.support.errors import InputError
+from tests.support.refusals import refuses
 
 GREYS = Reads("pixels", 16, 4, 10)
 LETTERS = Reads("characters", 12, 7, 7, causal=True)
@@ -55,7 +53,7 @@ def letters(count: int = 6) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])
-def test_a_shift_is_the_network_whose_weights_are_changed(placement: str) -> None:
+def test_a_shift_is_the_network_whose_weights_are_changed(placement):
     """One head, W_O = 1: W_V + delta diag(1/g) has the product M + delta I, gain folded in."""
     own = net(SMALL.but(heads=1, placement=placement))
     with torch.no_grad():
@@ -108,9 +106,7 @@ def test_a_head_left_out_is_the_network_without_its_output_weights(placement: st
 
 
 @pytest.mark.parametrize(("reads", "inputs"), [(GREYS, pixels()), (LETTERS, letters())])
-def test_heads_shifted_one_by_one_add_up_to_the_shift_of_their_mean(
-    reads: Reads, inputs: torch.Tensor
-) -> None:
+def test_heads_shifted_one_by_one_add_up_to_the_shift_of_their_mean(reads, inputs):
     """In one layer: mean_h A_h z D = sum_h A_h z D / heads."""
     model = open_model(net(SMALL.but(depth=1), reads))
     block = model.layers[0].attention
@@ -131,7 +127,7 @@ def test_heads_shifted_one_by_one_add_up_to_the_shift_of_their_mean(
     assert block is model.layers[0].attention
 
 
-def test_nothing_added_changes_nothing_and_no_hook_is_left() -> None:
+def test_nothing_added_changes_nothing_and_no_hook_is_left():
     model, x = open_model(net()), pixels()
     none = Change("none", 0.0, np.zeros((2, 16, 16)))
     plain, changed = run(model, x), run(model, x, none)
@@ -141,7 +137,7 @@ def test_nothing_added_changes_nothing_and_no_hook_is_left() -> None:
     assert np.array_equal(plain[0], run(model, x)[0])
 
 
-def test_a_control_is_random_and_of_the_same_norm_in_every_layer() -> None:
+def test_a_control_is_random_and_of_the_same_norm_in_every_layer():
     model = open_model(net())
     change = into_disc(model, 0.5)
     one, other = (change.control(np.random.default_rng(seed)) for seed in (0, 1))
@@ -150,7 +146,7 @@ def test_a_control_is_random_and_of_the_same_norm_in_every_layer() -> None:
     assert np.abs((one.D * other.D).sum((1, 2))).max() < 0.5 * (size**2).max()
 
 
-def test_into_the_disc_moves_those_outside_by_their_part_and_no_others() -> None:
+def test_into_the_disc_moves_those_outside_by_their_part_and_no_others():
     model = open_model(net(SMALL.but(std=0.3)))
     for part in (0.5, 1.0):
         change = into_disc(model, part)
@@ -163,7 +159,7 @@ def test_into_the_disc_moves_those_outside_by_their_part_and_no_others() -> None
             assert gap < 1e-9 and (abs(z) > DISC).any()
 
 
-def test_a_layer_without_ffn_does_exactly_what_was_foreseen() -> None:
+def test_a_layer_without_ffn_does_exactly_what_was_foreseen():
     own = net(SMALL.but(depth=1))
     with torch.no_grad():
         own.blocks()[0].ffn[2].weight.zero_()
@@ -175,7 +171,7 @@ def test_a_layer_without_ffn_does_exactly_what_was_foreseen() -> None:
     assert found["norm"][0] == pytest.approx(0.1 * 4 / np.linalg.norm(folded(model.layers[0])))
 
 
-def test_what_is_foreseen_of_all_layers_is_the_sum_over_each() -> None:
+def test_what_is_foreseen_of_all_layers_is_the_sum_over_each():
     model = open_model(net(SMALL.but(depth=3)))
     whole = into_disc(model, 0.5)
     alone = []
@@ -188,7 +184,7 @@ def test_what_is_foreseen_of_all_layers_is_the_sum_over_each() -> None:
     assert (np.abs(found[1:]).mean(1) > 1e-6).all()
 
 
-def test_the_result_says_the_slope_beside_its_control_and_the_two_sides() -> None:
+def test_the_result_says_the_slope_beside_its_control_and_the_two_sides():
     model = open_model(net())
     result = intervene(model, pixels(), heads=[(1, 0)])
     table = result.table
@@ -205,7 +201,7 @@ def test_the_result_says_the_slope_beside_its_control_and_the_two_sides() -> Non
     assert (np.sign(own["measured"]) == -np.sign(own["dose"])).all()
 
 
-def test_one_number_a_layer_is_trained_on_half_of_the_inputs_and_scored_on_the_other() -> None:
+def test_one_number_a_layer_is_trained_on_half_of_the_inputs_and_scored_on_the_other():
     """One head, W_O = 1: what is scored is the loss of the network whose W_V are moved so."""
     own = net(SMALL.but(heads=1))
     with torch.no_grad():
@@ -222,7 +218,7 @@ def test_one_number_a_layer_is_trained_on_half_of_the_inputs_and_scored_on_the_o
     order = np.random.default_rng([3, 4302]).permutation(16)
     halves = [sorted(order[:8].tolist()), sorted(order[8:].tolist())]
 
-    def loss(numbers: np.ndarray, half: list[int]) -> float:
+    def loss(numbers, half):
         moved = copy.deepcopy(own)
         with torch.no_grad():
             for block, number in zip(moved.blocks(), numbers, strict=True):
@@ -242,7 +238,7 @@ def test_one_number_a_layer_is_trained_on_half_of_the_inputs_and_scored_on_the_o
     assert f"between {delta.min():+.3f} and {delta.max():+.3f}" in result.words()
 
 
-def test_a_decoder_is_trained_to_say_the_next_token_and_others_need_answers() -> None:
+def test_a_decoder_is_trained_to_say_the_next_token_and_others_need_answers():
     model, x = open_model(net(SMALL.but(depth=1), LETTERS)), letters(8)
     result = trained_shift(model, x)
     order = np.random.default_rng([0, 4302]).permutation(8)
@@ -250,22 +246,19 @@ def test_a_decoder_is_trained_to_say_the_next_token_and_others_need_answers() ->
     (said,) = run(model, other)[1]
     loss = torch.nn.functional.cross_entropy(said[:, :-1].flatten(0, 1), other[:, 1:].flatten())
     assert result.table["loss before"].iloc[0] == pytest.approx(float(loss), abs=1e-9)
-    with pytest.raises(InputError, match="nothing says what"):
-        trained_shift(open_model(net()), pixels())
-    with pytest.raises(InputError, match="at least 4"):
-        trained_shift(model, x[:3])
+    refuses("nothing says what", lambda: trained_shift(open_model(net()), pixels()))
+    refuses("at least 4", lambda: trained_shift(model, x[:3]))
 
 
-def test_what_cannot_be_moved_is_refused_in_a_sentence() -> None:
+def test_what_cannot_be_moved_is_refused_in_a_sentence():
     model = open_model(net())
-    with pytest.raises(InputError, match=r"no head 3\.0"):
-        intervene(model, pixels(), heads=[(2, 0)])
+    refuses(r"no head 3\.0", lambda: intervene(model, pixels(), heads=[(2, 0)]))
     joined = replace(model.layers[0], attention=model.layers[0].block)
     with pytest.raises(InputError, match="no module of its own"):
         run(replace(model, layers=(joined,)), pixels(), shift(model, 0.1))
 
 
-def test_divergence_is_that_of_the_scores_and_absent_without_a_head() -> None:
+def test_divergence_is_that_of_the_scores_and_absent_without_a_head():
     model, x = open_model(net()), pixels()
     found = effects(model, x, [shift(model, 0.3)])
     (p,), (q,) = run(model, x)[1], run(model, x, shift(model, 0.3))[1]
@@ -274,7 +267,7 @@ def test_divergence_is_that_of_the_scores_and_absent_without_a_head() -> None:
     ).sum(1)
     np.testing.assert_allclose(found["kl"][0], wanted.numpy(), atol=1e-12)
 
-    def headless(batch: torch.Tensor) -> dict[str, torch.Tensor]:
+    def headless(batch):
         return {"hidden": own_run(batch)}
 
     own_run = model.run

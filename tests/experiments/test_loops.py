@@ -1,7 +1,5 @@
 """Loops of real blocks: prediction before, outcome after, how both are scored, and recall."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -10,9 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from oversmoothing import main
+from oversmoothing import InputError, main, open_model
 from oversmoothing.experiments.ladder.recording import log_ratio
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.repeated.blocks import plain_attention, recorded
 from oversmoothing.experiments.repeated.growth import loop_laws
 from oversmoothing.experiments.repeated.loop import loop, own_blocks, recalled
@@ -28,8 +25,9 @@ from oversmoothing.experiments.repeated.predictors import (
     score_loops,
 )
 from oversmoothing.theory.at_consensus import LoopLaw
-from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
 from tests.support.families_of_today import inputs as inputs_of_today, today
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import tiny, tokens
 
@@ -38,9 +36,6 @@ from tests.support.tiny_transformers import tiny, tokens
 def found():
     model = open_model(tiny_model(), dtype=torch.float64)
     return loop(model, random_pixels(4).double(), loops=40)
-
-
-# ------------------------------------------------------------------- looping
 
 
 @pytest.mark.parametrize("recall", [0.0, 0.3])
@@ -82,9 +77,6 @@ def test_outcomes_are_told_apart_on_streams_made_to_be_so():
     assert outcomes(synthetic(made["collapsed"]))[0]["clusters"] == 1
 
 
-# ------------------------------------------------------------------- predictors and scores
-
-
 def test_the_law_says_the_power_that_it_is():
     law = LoopLaw(loops=100, along=0.01, across=0.005, power=1.0, turning=0.0)
     assert from_law(law, 0.0, 99) == pytest.approx(-0.5 * math.log(100))
@@ -113,8 +105,7 @@ def test_scores_are_those_of_their_definitions():
     assert wrong.agree == 0.0 and wrong.rank == pytest.approx(-1)
     constant = score_loops(measured, np.zeros((2, 2)))
     assert constant.agree == constant.base == 0.5 and math.isnan(constant.rank)
-    with pytest.raises(InputError, match=r"predictions \(1, 2\)"):
-        score_loops(measured, measured[:1])
+    refuses(r"predictions \(1, 2\)", lambda: score_loops(measured, measured[:1]))
 
 
 def test_the_predictor_is_chosen_on_one_half_and_scored_on_the_other():
@@ -130,11 +121,7 @@ def test_the_predictor_is_chosen_on_one_half_and_scored_on_the_other():
     assert second.score.agree == 0
     assert not set(second.blocks[0]) & set(second.blocks[1])
     assert not set(second.inputs[0]) & set(second.inputs[1])
-    with pytest.raises(InputError, match="at least 2 of each"):
-        choose(measured[:1], names)
-
-
-# ------------------------------------------------------------------- the whole
+    refuses("at least 2 of each", lambda: choose(measured[:1], names))
 
 
 def test_every_block_and_input_has_a_prediction_and_an_outcome(found):
@@ -183,9 +170,6 @@ def test_float32_gives_the_same_law_as_float64():
     assert laws[0].exponent == pytest.approx(laws[1].exponent, abs=2e-2)
 
 
-# ------------------------------------------------------------------- recall
-
-
 class Contracting(nn.Module):
     """A Post-LN encoder layer of PyTorch, whose output is bounded."""
 
@@ -223,23 +207,17 @@ def test_recall_of_a_pre_norm_block_may_have_no_fixed_point():
     assert table["radius"].isna().all() and (table["growth"] - 1).abs().max() < 0.2
 
 
-# ------------------------------------------------------------------- what is refused
-
-
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ({"loops": 3}, "loops is 3: it must be at least 20"),
-        ({"groups": [(1, 9)]}, "the group 1-9 names layers .* it has layers 1 to 2"),
-        ({"groups": [range(1, 99)]}, r"the group 1-2-3-4-5-6-7-8-9-\.\.\. names layers"),
-        ({"groups": [()]}, r"the group \(none\)"),
-        ({"inputs": []}, "no inputs"),
-    ],
+@cases(
+    "how, said",
+    ({"loops": 3}, "loops is 3: it must be at least 20"),
+    ({"groups": [(1, 9)]}, "the group 1-9 names layers .* it has layers 1 to 2"),
+    ({"groups": [range(1, 99)]}, r"the group 1-2-3-4-5-6-7-8-9-\.\.\. names layers"),
+    ({"groups": [()]}, r"the group \(none\)"),
+    ({"inputs": []}, "no inputs"),
 )
 def test_loops_that_cannot_be_run_are_refused(how, said):
     model = open_model(tiny_model())
-    with pytest.raises(InputError, match=said):
-        loop(model, **{"inputs": random_pixels(1)} | how)
+    refuses(said, lambda: loop(model, **{"inputs": random_pixels(1)} | how))
 
 
 @pytest.mark.parametrize("recall", [0.0, float("nan")])

@@ -1,15 +1,12 @@
 """PyTorch's own attention, whose three projections are one parameter: encoders, and blocks of one's
 own around it."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor, nn
 
+from oversmoothing import describe, open_model
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.describe import describe
-from oversmoothing.experiments.models.sources import open_model
 from tests.support.tiny_transformers import tiny
 
 WIDTH, HEADS = 16, 4

@@ -1,9 +1,6 @@
 """The forms of H: regions through training, guarantees (T2, T3, T7b) and gradients."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,17 +9,14 @@ from hypothesis import given, settings, strategies as st
 from torch import nn
 from torch.nn.utils import parametrize
 
+from oversmoothing import lasting_bound, parameterisation, value_projection
 from oversmoothing.experiments.forms.form import ValueProjection, cholesky_factor, orthogonal_factor
-from oversmoothing.experiments.forms.lasting_bound import dobrushin, lasting_bound
-from oversmoothing.experiments.forms.regions import (
-    FORMS,
-    MeasuredInterval,
-    parameterisation,
-    value_projection,
-)
+from oversmoothing.experiments.forms.lasting_bound import dobrushin
+from oversmoothing.experiments.forms.regions import FORMS, MeasuredInterval
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
-from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import dominance, safe_interval
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 from tests.support.tiny_models import softmax_attention
 
 seeds = st.integers(0, 2**32 - 1)
@@ -47,9 +41,7 @@ def gaussian(seed: int, d: int) -> torch.Tensor:
 
 @given(seed=seeds, d=widths, form=st.sampled_from(["plus", "minus"]))
 @settings(max_examples=40, deadline=None)
-def test_signed_forms_are_symmetric_with_the_declared_spectrum(
-    seed: int, d: int, form: str
-) -> None:
+def test_signed_forms_are_symmetric_with_the_declared_spectrum(seed, d, form):
     module = signed(form, d, 1.0, seed)
     H = module().detach()
     assert torch.equal(H, H.T)
@@ -61,7 +53,7 @@ def test_signed_forms_are_symmetric_with_the_declared_spectrum(
 
 @given(seed=seeds, d=widths)
 @settings(max_examples=40, deadline=None)
-def test_q_undoes_every_positive_triangular_factor(seed: int, d: int) -> None:
+def test_q_undoes_every_positive_triangular_factor(seed, d):
     """Q(O T) = O for orthogonal O and T upper triangular with a positive diagonal: LAPACK's own Q
     carries signs."""
     q = orthogonal_factor(gaussian(seed, d)) * gaussian(seed ^ 2, d)[0].sign()
@@ -72,7 +64,7 @@ def test_q_undoes_every_positive_triangular_factor(seed: int, d: int) -> None:
     torch.testing.assert_close(cholesky_factor(q @ triangle), q, rtol=0, atol=1e-7)
 
 
-def test_minus_beyond_the_safe_interval_smooths_and_is_not_clipped() -> None:
+def test_minus_beyond_the_safe_interval_smooths_and_is_not_clipped():
     """psi^2 = 3 under uniform attention, whose safe interval is (-2, 0): ViT- is no guarantee."""
     module = signed("minus", 3, 1.0, 0)
     with torch.no_grad():
@@ -86,9 +78,7 @@ def test_minus_beyond_the_safe_interval_smooths_and_is_not_clipped() -> None:
 
 @given(seed=seeds, scale=st.floats(0.01, 2.0), form=st.sampled_from(["free", "plus", "minus"]))
 @settings(max_examples=30, deadline=None)
-def test_training_starts_with_the_spectrum_within_the_scale(
-    seed: int, scale: float, form: str
-) -> None:
+def test_training_starts_with_the_spectrum_within_the_scale(seed, scale, form):
     H = made(form, 64, scale, seed)().detach().double()
     radius = float(torch.linalg.eigvals(H).abs().max())
     # A real eigenvalue of a Gaussian 64 x 64 matrix beyond r times the circle has a density of the
@@ -97,8 +87,6 @@ def test_training_starts_with_the_spectrum_within_the_scale(
     assert radius > 0.5 * scale
 
 
-# ------------------------------------------------------------------ regions, through training
-
 REGIONS = [form for form in FORMS if form != "free"]
 # Those whose guarantee speaks of not smoothing, and which never leave it.
 SHARP = ["clip-minus", "sigmoid-minus", "disc", "interval", "band"]
@@ -106,9 +94,7 @@ SHARP = ["clip-minus", "sigmoid-minus", "disc", "interval", "band"]
 
 @given(seed=seeds, d=widths, form=st.sampled_from(REGIONS), rate=st.sampled_from([0.01, 1.0, 1e3]))
 @settings(max_examples=60, deadline=None)
-def test_the_spectrum_stays_in_the_region_whatever_the_steps(
-    seed: int, d: int, form: str, rate: float
-) -> None:
+def test_the_spectrum_stays_in_the_region_whatever_the_steps(seed, d, form, rate):
     """AdamW towards a random matrix, with learning rates far too large among them."""
     module = made(form, d, 0.5, seed, torch.float64)
     goal = 3 * gaussian(seed ^ 3, d)
@@ -125,7 +111,7 @@ def test_the_spectrum_stays_in_the_region_whatever_the_steps(
 
 @given(seed=seeds, d=widths, form=st.sampled_from(["disc", "interval", "band", "minus", "plus"]))
 @settings(max_examples=30, deadline=None)
-def test_the_spectrum_is_told_to_rounding_in_single_precision(seed: int, d: int, form: str) -> None:
+def test_the_spectrum_is_told_to_rounding_in_single_precision(seed, d, form):
     module = made(form, d, 0.5, seed)
     assert module().dtype == torch.float32
     assert module.inside()
@@ -133,7 +119,7 @@ def test_the_spectrum_is_told_to_rounding_in_single_precision(seed: int, d: int,
 
 
 @pytest.mark.parametrize("form", REGIONS)
-def test_a_matrix_outside_the_region_is_told_to_be_outside(form: str) -> None:
+def test_a_matrix_outside_the_region_is_told_to_be_outside(form):
     """Each region's ends, passed by a thousandth: inside before, outside after."""
     map_ = parameterisation(form)
     low, high = (-1.0, 0.0) if map_.interval is None else map_.interval
@@ -152,7 +138,7 @@ def test_a_matrix_outside_the_region_is_told_to_be_outside(form: str) -> None:
 
 @given(seed=seeds, d=widths, form=st.sampled_from(REGIONS))
 @settings(max_examples=60, deadline=None)
-def test_a_point_of_the_region_is_its_own_nearest(seed: int, d: int, form: str) -> None:
+def test_a_point_of_the_region_is_its_own_nearest(seed, d, form):
     """forward(right_inverse(H)) = H for a symmetric H well inside; and it goes for any start."""
     module = made(form, d, 0.4, seed, torch.float64)
     H = symmetric_inside(module, seed)
@@ -174,7 +160,7 @@ def symmetric_inside(module: ValueProjection, seed: int) -> torch.Tensor:
 
 @given(seed=seeds, d=widths)
 @settings(max_examples=30, deadline=None)
-def test_the_disc_reaches_every_contraction_and_nothing_else(seed: int, d: int) -> None:
+def test_the_disc_reaches_every_contraction_and_nothing_else(seed, d):
     """K -> H -> core -> H: matrices that are not symmetric too; and T3c's norm for any core."""
     module = made("disc", d, 0.5, seed, torch.float64)
     K = gaussian(seed, d)
@@ -190,7 +176,7 @@ def test_the_disc_reaches_every_contraction_and_nothing_else(seed: int, d: int) 
 
 @given(seed=seeds, d=widths)
 @settings(max_examples=30, deadline=None)
-def test_the_start_in_a_symmetric_region_is_the_nearest_point(seed: int, d: int) -> None:
+def test_the_start_in_a_symmetric_region_is_the_nearest_point(seed, d):
     """No matrix of the region drawn at random is closer in the Frobenius norm."""
     H = gaussian(seed, d)
     module = made("band", d, 0.5, seed, torch.float64)
@@ -204,12 +190,9 @@ def test_the_start_in_a_symmetric_region_is_the_nearest_point(seed: int, d: int)
         assert own <= torch.linalg.matrix_norm(drawn - H) + 1e-12
 
 
-# ---------------------------------------------------------------------------------- gradients
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("d", [1, 2, 5])
-def test_gradients_are_those_of_the_formula_and_no_parameter_has_none(form: str, d: int) -> None:
+def test_gradients_are_those_of_the_formula_and_no_parameter_has_none(form, d):
     module = made(form, d, 0.5, d, torch.float64)
     assert torch.autograd.gradcheck(module.form, module.free())
     (module() * gaussian(1, d)).sum().backward()
@@ -217,7 +200,7 @@ def test_gradients_are_those_of_the_formula_and_no_parameter_has_none(form: str,
     assert all((p.grad != 0).any() for name, p in module.named_parameters() if d > 1)
 
 
-def test_clipping_kills_gradients_outside_and_the_sigmoid_does_not() -> None:
+def test_clipping_kills_gradients_outside_and_the_sigmoid_does_not():
     """v3's clip: of eigenvalues drawn outside, none moves; the smooth form brings all back."""
     moved = {}
     for form in ("clip-minus", "sigmoid-minus"):
@@ -238,14 +221,9 @@ def test_clipping_kills_gradients_outside_and_the_sigmoid_does_not() -> None:
     assert moved["sigmoid-minus"] > 0.5
 
 
-# ----------------------------------------------------------------- guarantees, and where they end
-
-
 @given(seed=seeds, d=widths, n=st.integers(2, 9), form=st.sampled_from(["plus", "minus", *SHARP]))
 @settings(max_examples=100, deadline=None)
-def test_a_form_stays_on_its_side_under_every_attention(
-    seed: int, d: int, n: int, form: str
-) -> None:
+def test_a_form_stays_on_its_side_under_every_attention(seed, d, n, form):
     """Tied weights, complex spectra of A included (T2d, T3, T3c, T3d): of 'plus' (all h > 0)
     consensus dominates, of the others (of 'minus' up to psi^2 = 1) never; of the clip a TIE
     remains."""
@@ -260,7 +238,7 @@ def test_a_form_stays_on_its_side_under_every_attention(
     assert margin > 0 if form == "plus" else margin < 0
 
 
-def test_the_interval_is_a_guarantee_for_the_attention_measured_only() -> None:
+def test_the_interval_is_a_guarantee_for_the_attention_measured_only():
     """h = -1.95 is safe under uniform attention, s = 2, and smooths where a_1 = 1/2, s = 4/3."""
     module = made("interval", 3, 0.5, 0, torch.float64)
     assert isinstance(module.form, MeasuredInterval)
@@ -275,8 +253,7 @@ def test_the_interval_is_a_guarantee_for_the_attention_measured_only() -> None:
     assert module.form.refresh(uniform, other) == pytest.approx(4 / 3)
     h = eigenvalues(module().detach().numpy())
     assert dominance(attention_spectrum(other), h).margin < 0
-    with pytest.raises(InputError, match="at least two tokens"):
-        module.form.refresh(np.ones((1, 1)))
+    refuses("at least two tokens", lambda: module.form.refresh(np.ones((1, 1))))
 
 
 AA = np.array([[0.75, 0.25], [0.25, 0.75]])
@@ -289,7 +266,7 @@ def rotating(values: tuple[float, float], depth: int) -> list[np.ndarray]:
     return [R @ np.diag(values) @ R.T for R in turned]
 
 
-def test_the_clip_fails_and_the_band_holds_where_weights_rotate_from_layer_to_layer() -> None:
+def test_the_clip_fails_and_the_band_holds_where_weights_rotate_from_layer_to_layer():
     """T7b: each H is in the clip's region [-1, 0], each alone is no smoothing, the product is."""
     start = [[1.0, 2.0], [3.0, 5.0]]
     clipped, band = parameterisation("clip-minus"), parameterisation("band", p=0.6)
@@ -324,7 +301,7 @@ def test_the_clip_fails_and_the_band_holds_where_weights_rotate_from_layer_to_la
 
 @given(seed=seeds, n=st.integers(2, 6), d=st.integers(1, 5), heads=st.integers(1, 4))
 @settings(max_examples=80, deadline=None)
-def test_no_state_exceeds_the_lasting_bound(seed: int, n: int, d: int, heads: int) -> None:
+def test_no_state_exceeds_the_lasting_bound(seed, n, d, heads):
     """Any heads, any products, attention that changes by layer: u <= u_bound, floor <= HFC/LFC."""
     rng = np.random.default_rng(seed)
     width = d * heads
@@ -344,7 +321,7 @@ def test_no_state_exceeds_the_lasting_bound(seed: int, n: int, d: int, heads: in
         assert run.void_at is None
 
 
-def test_the_bound_is_attained() -> None:
+def test_the_bound_is_attained():
     """T7b, sharp: n = 2, W = -diag(q, p), X_0 = [[1, 1], [-1, 1]]: u_0 = 1/2 to u_1 exactly."""
     run = lasting_bound([AA], [np.diag([-1.0, -0.6])], [[1.0, 1.0], [-1.0, 1.0]])
     # m = (0, 1) -> (0, 2/5); the difference (2, 0) -> (1, 0); bound (2/5 u_0 + 1) / (1/2).
@@ -353,7 +330,7 @@ def test_the_bound_is_attained() -> None:
     assert run.table["tau"].tolist() == [0.0, 0.5]
 
 
-def test_dobrushin_is_half_the_largest_distance_of_rows() -> None:
+def test_dobrushin_is_half_the_largest_distance_of_rows():
     assert dobrushin(AA) == 0.5
     assert dobrushin(np.eye(3)) == 1.0
     assert dobrushin(np.full((3, 3), 1 / 3)) == 0.0
@@ -361,7 +338,7 @@ def test_dobrushin_is_half_the_largest_distance_of_rows() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_says_for_which_weights_it_promises(form: str) -> None:
+def test_every_form_says_for_which_weights_it_promises(form):
     given_ = parameterisation(form).guarantee
     wanted = {"free": "none", "minus": "none", "band": "untied"}.get(form, "tied")
     assert given_.weights == wanted
@@ -370,11 +347,8 @@ def test_every_form_says_for_which_weights_it_promises(form: str) -> None:
     assert words[wanted] in str(given_)
 
 
-# -------------------------------------------------------------------------------- as parts of torch
-
-
 @pytest.mark.parametrize("form", FORMS)
-def test_a_linear_layer_takes_the_form_as_a_parametrisation(form: str) -> None:
+def test_a_linear_layer_takes_the_form_as_a_parametrisation(form):
     """The weight is the region's point near it, trains within, and is left behind as numbers."""
     layer = nn.Linear(5, 5, bias=False, dtype=torch.float64)
     with torch.no_grad():
@@ -395,7 +369,7 @@ def test_a_linear_layer_takes_the_form_as_a_parametrisation(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["minus", "disc", "interval", "band", "clip-minus"])
-def test_mixed_precision_does_not_leave_the_region(form: str) -> None:
+def test_mixed_precision_does_not_leave_the_region(form):
     """Under autocast products are in bfloat16: not those that make H."""
     module = made(form, 8, 0.5, 0)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -408,37 +382,29 @@ def test_mixed_precision_does_not_leave_the_region(form: str) -> None:
     assert half.inside().tolerance > module.inside().tolerance
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"name": "clipped"}, "choose one of free, plus, minus"),
-        ({"name": 3}, "choose one of free"),
-        ({"name": "band", "p": 0.0}, "0 < p < q <= 1"),
-        ({"name": "band", "q": 1.5}, "0 < p < q <= 1"),
-        ({"name": "band", "p": math.nan}, "0 < p < q <= 1"),
-        ({"name": "disc", "p": 0.5}, "no option 'p': it takes none"),
-        ({"name": "band", "s": 0.5}, "no option 's': it takes p, q"),
-    ],
+@cases(
+    "options, message",
+    ({"name": "clipped"}, "choose one of free, plus, minus"),
+    ({"name": 3}, "choose one of free"),
+    ({"name": "band", "p": 0.0}, "0 < p < q <= 1"),
+    ({"name": "band", "q": 1.5}, "0 < p < q <= 1"),
+    ({"name": "band", "p": math.nan}, "0 < p < q <= 1"),
+    ({"name": "disc", "p": 0.5}, "no option 'p': it takes none"),
+    ({"name": "band", "s": 0.5}, "no option 's': it takes p, q"),
 )
-def test_what_is_no_form_is_refused(options: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        parameterisation(**options)
+def test_what_is_no_form_is_refused(options, message):
+    refuses(message, lambda: parameterisation(**options))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: value_projection("band", 3).start_at(torch.eye(2)), "width of H"),
-        (lambda: value_projection("band", 3).start_at(torch.ones(2, 3)), "square"),
-        (lambda: value_projection("band", 3).start_at(torch.full((3, 3), torch.nan)), "NaN"),
-        (lambda: value_projection("band", 0), "at least 1"),
-        (lambda: lasting_bound([AA], [], [[1.0], [2.0]]), "give one each"),
-        (lambda: lasting_bound([AA], [np.eye(3)], [[1.0], [2.0]]), "do not go with X0"),
-        (lambda: lasting_bound([AA], [np.eye(1)], [[2.0], [2.0]]), "all equal"),
-    ],
+@cases(
+    "call, message",
+    (lambda: value_projection("band", 3).start_at(torch.eye(2)), "width of H"),
+    (lambda: value_projection("band", 3).start_at(torch.ones(2, 3)), "square"),
+    (lambda: value_projection("band", 3).start_at(torch.full((3, 3), torch.nan)), "NaN"),
+    (lambda: value_projection("band", 0), "at least 1"),
+    (lambda: lasting_bound([AA], [], [[1.0], [2.0]]), "give one each"),
+    (lambda: lasting_bound([AA], [np.eye(3)], [[1.0], [2.0]]), "do not go with X0"),
+    (lambda: lasting_bound([AA], [np.eye(1)], [[2.0], [2.0]]), "all equal"),
 )
-def test_what_is_no_matrix_of_the_width_or_layer_is_refused(
-    call: Callable[[], object], message: str
-) -> None:
-    with pytest.raises(InputError, match=message):
-        call()
+def test_what_is_no_matrix_of_the_width_or_layer_is_refused(call, message):
+    refuses(message, call)

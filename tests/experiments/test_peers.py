@@ -2,10 +2,7 @@
 what differs shows. The fake peers are written here; nothing of a real one is needed.
 """
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +21,8 @@ from benchmarks.peers.walk_collapse import (
     rates,
 )
 from oversmoothing.experiments.remedies import ContraNorm, Plain
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
+from tests.support.refusals import refuses
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 ENERGY = peer_layers.FLOW_ENERGY
@@ -51,7 +49,7 @@ def random(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     """A folder of real inputs with one file of a fake peer."""
     place = ENERGY.place(tmp_path)
     place.parent.mkdir(parents=True)
@@ -66,7 +64,7 @@ def energy_rows(printed: str) -> list[dict]:
 # The formulas.
 
 
-def test_contranorm_with_cosines_sees_directions_alone() -> None:
+def test_contranorm_with_cosines_sees_directions_alone():
     X = random(5, 4)
     K = (torch.nn.functional.cosine_similarity(X[:, None], X[None], dim=-1) / 2).softmax(-1)
     remedy = ContraNorm(0.25, 2.0, cosine=True)
@@ -76,7 +74,7 @@ def test_contranorm_with_cosines_sees_directions_alone() -> None:
     assert torch.equal(remedy.finish(torch.zeros(3, 4)), torch.zeros(3, 4))
 
 
-def test_scores_of_large_tokens_leave_contranorm_with_each_token_alone() -> None:
+def test_scores_of_large_tokens_leave_contranorm_with_each_token_alone():
     X = peer_layers.tokens(torch.Generator().manual_seed(0))
     for cosine, mean in ((False, 1.0), (True, 0.008)):
         U = nn.functional.normalize(X, dim=-1) if cosine else X
@@ -86,7 +84,7 @@ def test_scores_of_large_tokens_leave_contranorm_with_each_token_alone() -> None
         torch.testing.assert_close(found, X - 0.1 * alike @ X, **CLOSE)
 
 
-def test_the_single_precision_of_1_over_n_is_all_that_is_changed() -> None:
+def test_the_single_precision_of_1_over_n_is_all_that_is_changed():
     n = 197
     A = random(2, 3, n, n).softmax(-1)
     changed = peer_layers._SingleJ(0.5, heads=3).double()
@@ -95,7 +93,7 @@ def test_the_single_precision_of_1_over_n_is_all_that_is_changed() -> None:
         torch.testing.assert_close(changed.attention(A), J + 1.5 * (A - J), rtol=1e-12, atol=1e-15)
 
 
-def test_our_block_is_torchs_encoder_layer() -> None:
+def test_our_block_is_torchs_encoder_layer():
     d, heads = 12, 3
     theirs = nn.TransformerEncoderLayer(
         d, heads, 4 * d, 0.0, "gelu", batch_first=True, norm_first=True
@@ -117,7 +115,7 @@ def test_our_block_is_torchs_encoder_layer() -> None:
         torch.testing.assert_close(OurBlock(Plain(), weights, heads)(X), theirs(X), **CLOSE)
 
 
-def test_stand_ins_cut_and_join_heads_and_patches() -> None:
+def test_stand_ins_cut_and_join_heads_and_patches():
     X = random(2, 5, 6)
     heads = stand_ins.rearrange(X, "b n (h d) -> b h n d", h=3)
     assert torch.equal(heads[1, 2, 4], X[1, 4, 4:6])
@@ -126,29 +124,23 @@ def test_stand_ins_cut_and_join_heads_and_patches() -> None:
     patches = stand_ins.Rearrange("b c (h p1) (w p2) -> b (h w) (p1 p2 c)", p1=2, p2=2)(image)
     assert patches.shape == (1, 6, 12)
     assert torch.equal(patches[0, 4].reshape(2, 2, 3), image[0, :, 2:4, 2:4].permute(1, 2, 0))
-    with pytest.raises(NotImplementedError, match="does not know"):
-        stand_ins.rearrange(X, "b n d -> n b d")
+    refuses("does not know", stand_ins.rearrange, X, "b n d -> n b d", error=NotImplementedError)
 
 
 # Others' code is executed only when allowed, and only what is named.
 
 
-def test_without_the_option_nothing_is_executed_and_the_record_is_shown(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_option_nothing_is_executed_and_the_record_is_shown(data, capsys):
     command = ["--only", "peers/layers", "--data-dir", str(data), "--json", "--no-record"]
     assert main(command) == 0
     rows = energy_rows(capsys.readouterr().out)
     assert not (data / "ran").exists()
     assert rows and all(row["note"].startswith("RECORDED on 20") for row in rows)
     assert all(row["holds"] is None and peer_code.OPTION in row["note"] for row in rows)
-    with pytest.raises(RequirementError, match="other people's Python"):
-        peer_code.load(ENERGY, data)
+    refuses("other people's Python", peer_code.load, ENERGY, data, error=RequirementError)
 
 
-def test_with_the_option_the_named_parts_run_and_the_rest_does_not(
-    data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_with_the_option_the_named_parts_run_and_the_rest_does_not(data, capsys):
     command = ["--only", "peers/layers", "--data-dir", str(data), "--json", "--no-record"]
     assert main([*command, peer_code.OPTION]) == 0
     printed = capsys.readouterr()
@@ -165,7 +157,7 @@ def test_with_the_option_the_named_parts_run_and_the_rest_does_not(
     assert not peer_code.is_allowed()
 
 
-def test_a_wrong_formula_of_a_peer_shows_as_a_difference(data: Path) -> None:
+def test_a_wrong_formula_of_a_peer_shows_as_a_difference(data):
     place = ENERGY.place(data)
     place.write_text(place.read_text().replace("/ 4", "/ 2"))
     (energy,) = [each for each in peer_layers.COMPARISONS if each.sources == (ENERGY,)]
@@ -175,17 +167,15 @@ def test_a_wrong_formula_of_a_peer_shows_as_a_difference(data: Path) -> None:
     assert row.note.startswith("DIFFERS, unexplained")
 
 
-def test_files_that_are_no_python_or_lack_a_name_are_refused(data: Path) -> None:
+def test_files_that_are_no_python_or_lack_a_name_are_refused(data):
     with peer_code.running_peers_code():
         ENERGY.place(data).write_text("def other(): pass")
-        with pytest.raises(InputError, match="has no batch_dirichlet"):
-            peer_code.load(ENERGY, data)
+        refuses("has no batch_dirichlet", peer_code.load, ENERGY, data)
         ENERGY.place(data).write_text("def (")
-        with pytest.raises(InputError, match="is no Python"):
-            peer_code.load(ENERGY, data)
+        refuses("is no Python", peer_code.load, ENERGY, data)
 
 
-def test_an_explanation_counts_only_where_it_agrees() -> None:
+def test_an_explanation_counts_only_where_it_agrees():
     assert beside_peers.verdict(0.1, 1e-15, "why") == "differs, explained: why"
     assert beside_peers.verdict(0.1, 0.05, "why") == "DIFFERS, unexplained"
     assert beside_peers.verdict(0.1, None, "") == "DIFFERS, unexplained"
@@ -193,7 +183,7 @@ def test_an_explanation_counts_only_where_it_agrees() -> None:
     assert np.isnan(beside_peers.relative_difference(random(2), random(3)))
 
 
-def test_the_record_holds_every_comparison_at_the_commits_that_are_named() -> None:
+def test_the_record_holds_every_comparison_at_the_commits_that_are_named():
     kept = {row["name"]: row for row in beside_peers.record()["rows"]}
     for each in peer_layers.COMPARISONS:
         row = kept[f"peers: {each.name}, difference"]
@@ -212,7 +202,7 @@ def test_the_record_holds_every_comparison_at_the_commits_that_are_named() -> No
 # What can be computed anew without their code.
 
 
-def test_the_walk_moves_means_and_shrinks_noise_as_its_powers_say() -> None:
+def test_the_walk_moves_means_and_shrinks_noise_as_its_powers_say():
     blocks = Blocks(nodes=30, p_in=0.4, p_out=0.1, sigma=0.0)
     W, X0 = blocks.draw(2, np.random.default_rng(0))
     np.testing.assert_allclose(W.sum(-1), 1)
@@ -222,7 +212,7 @@ def test_the_walk_moves_means_and_shrinks_noise_as_its_powers_say() -> None:
     assert np.linalg.norm(blocks.means[0] - blocks.means[1]) == pytest.approx(1)
 
 
-def test_without_edges_the_accuracy_of_two_communities_is_the_normal_integral() -> None:
+def test_without_edges_the_accuracy_of_two_communities_is_the_normal_integral():
     blocks = Blocks(nodes=20, communities=2, p_in=0, p_out=0)
     for depth in (0, 3):
         found = accuracy_in_theory(blocks, depth, 1, np.random.default_rng(0))
@@ -231,7 +221,7 @@ def test_without_edges_the_accuracy_of_two_communities_is_the_normal_integral() 
         assert found == pytest.approx(0.6914624612740131, abs=5e-4)
 
 
-def test_theory_and_regression_agree_on_small_graphs() -> None:
+def test_theory_and_regression_agree_on_small_graphs():
     blocks, rng = Blocks(nodes=60, p_in=0.4, p_out=0.1), np.random.default_rng(0)
     theory = [accuracy_in_theory(blocks, depth, 50, rng) for depth in range(3)]
     guessed = accuracy_of_regression(blocks, range(3), 100, rng)
@@ -240,13 +230,13 @@ def test_theory_and_regression_agree_on_small_graphs() -> None:
     assert theory[1] > theory[0] + 0.1
 
 
-def test_the_walk_collapses_at_its_second_eigenvalue() -> None:
+def test_the_walk_collapses_at_its_second_eigenvalue():
     measured, predicted = rates(Blocks(nodes=30, p_in=0.4, p_out=0.1), np.random.default_rng(0),
                                 (300, 600))  # fmt: skip
     assert measured == pytest.approx(predicted, rel=1e-6) and predicted < 0
 
 
-def test_products_of_mixings_stay_below_the_product_of_second_singular_values() -> None:
+def test_products_of_mixings_stay_below_the_product_of_second_singular_values():
     apart, bound = mixing_series.from_uniform(4, 6, 50, np.random.default_rng(0))
     assert (apart <= bound + 1e-15).all() and (apart[-1] < apart[0]).all()
 
@@ -278,7 +268,7 @@ def diffusion_stepIFT(): pass
 """
 
 
-def test_h_below_minus_2_smooths_and_in_minus_1_to_0_does_not(tmp_path: Path) -> None:
+def test_h_below_minus_2_smooths_and_in_minus_1_to_0_does_not(tmp_path):
     place = peer_layers.FLOW.place(tmp_path)
     place.parent.mkdir(parents=True)
     place.write_text(SIGNED)

@@ -1,7 +1,5 @@
 """Tilt towards eigendirections, and the threshold of steering (N-2605.25619-direction)."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -21,11 +19,12 @@ from oversmoothing.experiments.power_method.steering import (
     random_bases,
     shares,
 )
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import pixels, tiny, tokens
 
 
-def test_eigendirections_are_invariant_lines_and_planes() -> None:
+def test_eigendirections_are_invariant_lines_and_planes():
     H = np.random.default_rng(0).standard_normal((7, 7))
     found = eigendirections(H)
     assert sum(each.basis.shape[1] for each in found) == 7
@@ -35,14 +34,14 @@ def test_eigendirections_are_invariant_lines_and_planes() -> None:
         np.testing.assert_allclose(H @ B, B @ (B.T @ H @ B), atol=1e-10)
 
 
-def test_the_two_rules_part_where_the_largest_eigenvalue_is_negative() -> None:
+def test_the_two_rules_part_where_the_largest_eigenvalue_is_negative():
     """N-2605.25619-modulus: F = diag(1, -3/2)."""
     directions = eigendirections(np.diag([1.0, -1.5]))
     by = {rule: directions[principal(directions, rule)].value for rule in ("power", "residual")}
     assert by == {"power": -1.5, "residual": 1.0}
 
 
-def test_a_random_direction_has_a_share_of_one_on_average() -> None:
+def test_a_random_direction_has_a_share_of_one_on_average():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((2, 5, 8)) + 3  # tokens that share a direction
     for k in (1, 2):
@@ -51,13 +50,13 @@ def test_a_random_direction_has_a_share_of_one_on_average() -> None:
         np.testing.assert_allclose(found, 1.0, atol=4 * 8 / k / 4000**0.5)
 
 
-def test_a_share_by_hand_leaves_zero_tokens_out() -> None:
+def test_a_share_by_hand_leaves_zero_tokens_out():
     X = np.array([[[3.0, 4.0], [0.0, 0.0], [1.0, 0.0]]])
     e = np.eye(2)[:, :, None]
     np.testing.assert_allclose(shares(X, e), [[2 * (0.36 + 1) / 2, 2 * 0.64 / 2]], atol=1e-15)
 
 
-def test_tilts_are_those_of_the_streams_by_hand() -> None:
+def test_tilts_are_those_of_the_streams_by_hand():
     """Each layer's tilt again, from the model's own parameters and streams."""
     model = oversmoothing.open_model(tiny_model(), dtype=torch.float64)
     pixels = random_pixels(3).double()
@@ -86,7 +85,7 @@ def test_tilts_are_those_of_the_streams_by_hand() -> None:
         np.testing.assert_allclose(found.tilt[number, 1], per * (wanted[1] - wanted[0]), atol=1e-5)
 
 
-def test_the_words_say_which_rule_the_tilt_is_for() -> None:
+def test_the_words_say_which_rule_the_tilt_is_for():
     values = np.array([[-1.5, 1.0], [2.0, 2.0]])
     tilts = np.zeros((2, 2, 5))
     tilts[0, 1] = [1.0, 1.1, 0.9, 1.0, 1.05]
@@ -100,7 +99,7 @@ def test_the_words_say_which_rule_the_tilt_is_for() -> None:
     assert "no test between" in same.words()
 
 
-def test_attention_that_adds_nothing_tilts_towards_nothing() -> None:
+def test_attention_that_adds_nothing_tilts_towards_nothing():
     """All tilts are 0: above no random direction, above no other, towards and away in no layer."""
     module = tiny_model()
     with torch.no_grad():
@@ -116,12 +115,10 @@ def test_attention_that_adds_nothing_tilts_towards_nothing() -> None:
     assert "for neither" in even.words()
 
 
-def test_bad_input_is_a_sentence() -> None:
+def test_bad_input_is_a_sentence():
     model = oversmoothing.open_model(tiny_model())
-    with pytest.raises(InputError, match="there are no inputs"):
-        tilt.tilts(model, random_pixels(1)[:0])
-    with pytest.raises(InputError, match="drawn cases is 0"):
-        runs.drawn_cases(0, 0)
+    refuses("there are no inputs", lambda: tilt.tilts(model, random_pixels(1)[:0]))
+    refuses("drawn cases is 0", runs.drawn_cases, 0, 0)
     layers = tuple(replace(each, placement="parallel") for each in model.layers)
     with pytest.raises(InputError, match="attention and FFN to the stream at once"):
         tilt.tilts(replace(model, layers=layers), random_pixels(2))
@@ -133,7 +130,7 @@ def test_bad_input_is_a_sentence() -> None:
         pass
 
 
-def test_the_threshold_of_an_eigenvector_is_that_of_the_claim() -> None:
+def test_the_threshold_of_an_eigenvector_is_that_of_the_claim():
     """N-2605.25619-steering (1): F u = f u, w = u needs |1 + f + alpha| > max |1 + lambda_j|. For
     F = diag(-1/2, 1/2, 1/4) and u = e_1: 1/2 + alpha > 3/2."""
     e = np.eye(3)[0]
@@ -144,7 +141,7 @@ def test_the_threshold_of_an_eigenvector_is_that_of_the_claim() -> None:
     assert (found[:10] < 0.1).all() and (found[11:] > 0.999).all()
 
 
-def test_the_planted_eigenvalue_solves_its_equation() -> None:
+def test_the_planted_eigenvalue_solves_its_equation():
     for case in runs.drawn_cases(5, seed=3):
         alpha, mu = steering.predicted_threshold(case)
         values = np.linalg.eigvals(steering.steered(case, alpha))
@@ -152,7 +149,7 @@ def test_the_planted_eigenvalue_solves_its_equation() -> None:
         assert abs(case.w @ case.u - 1) < 1e-12
 
 
-def test_the_predicted_threshold_is_right_in_drawn_layers() -> None:
+def test_the_predicted_threshold_is_right_in_drawn_layers():
     table = runs.threshold_table(6, seed=1)
     assert table["right"].sum() >= 5
     assert (table["tilt_above"] > runs.TILTED).all()
@@ -162,7 +159,7 @@ def test_the_predicted_threshold_is_right_in_drawn_layers() -> None:
     assert f"in {right} of 6 drawn layers" in runs.steer(6, seed=1).words()
 
 
-def test_a_wrong_threshold_is_noticed(monkeypatch) -> None:
+def test_a_wrong_threshold_is_noticed(monkeypatch):
     right = steering.predicted_threshold
     monkeypatch.setattr(
         runs, "predicted_threshold", lambda case: (right(case)[0] + 0.3, right(case)[1])
@@ -171,7 +168,7 @@ def test_a_wrong_threshold_is_noticed(monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("family", ["llama", "vit"])
-def test_steering_adds_one_more_head_with_even_attention(family: str) -> None:
+def test_steering_adds_one_more_head_with_even_attention(family):
     model = oversmoothing.open_model(tiny(family))
     given = tokens()["input_ids"][:1] if family == "llama" else pixels(1)
     u = np.eye(model.width)[0]
@@ -188,7 +185,7 @@ def test_steering_adds_one_more_head_with_even_attention(family: str) -> None:
     torch.testing.assert_close(moved.after_attention, wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_a_steered_model_tilts_more_the_larger_alpha_is() -> None:
+def test_a_steered_model_tilts_more_the_larger_alpha_is():
     model = oversmoothing.open_model(tiny_model(std=0.25))
     table = steering.steered_tilts(model, random_pixels(3), multiples=(0.0, 32.0), directions=2)
     assert table["along_u"].iloc[1] > 2 * table["along_u"].iloc[0]
@@ -196,7 +193,7 @@ def test_a_steered_model_tilts_more_the_larger_alpha_is() -> None:
     assert "3 inputs, at least 5 are needed" in said and "interval is not told" in said
 
 
-def test_images_are_steered_in_batches_as_one_by_one(monkeypatch) -> None:
+def test_images_are_steered_in_batches_as_one_by_one(monkeypatch):
     model, tables = oversmoothing.open_model(tiny_model()), []
     for size in (2, 1):
         monkeypatch.setattr(steering, "BATCH", size)
@@ -206,7 +203,7 @@ def test_images_are_steered_in_batches_as_one_by_one(monkeypatch) -> None:
     np.testing.assert_allclose(*(table.to_numpy() for table in tables), rtol=1e-4)
 
 
-def test_the_command_writes_both_tables(tmp_path, capsys, monkeypatch) -> None:
+def test_the_command_writes_both_tables(tmp_path, capsys, monkeypatch):
     from oversmoothing.experiments.digits import training
 
     monkeypatch.setattr(training, "made", lambda *a, **k: tiny_model())

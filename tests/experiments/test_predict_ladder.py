@@ -1,7 +1,5 @@
 """The rungs: each is exact on the model that it is the theory of, and its cost is counted."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -12,9 +10,9 @@ import torch
 from PIL import Image
 from torch import nn
 
-from oversmoothing import main
+from oversmoothing import describe, ladder, main, open_model
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.ladder.climb import altered, ladder
+from oversmoothing.experiments.ladder.climb import altered
 from oversmoothing.experiments.ladder.landmarks import Grid, Landmarks, Stage
 from oversmoothing.experiments.ladder.linear import linear_state
 from oversmoothing.experiments.ladder.recording import (
@@ -36,12 +34,10 @@ from oversmoothing.experiments.ladder.regression import (
     spectral_statistics,
 )
 from oversmoothing.experiments.ladder.scores import LadderResult, Rung, score
-from oversmoothing.experiments.models.describe import describe
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.drawing.result import write
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
-from oversmoothing.theory.support.errors import InputError
-from tests.support.tiny_transformers import tiny
+from tests.support.refusals import refuses
+from tests.support.tiny_transformers import DEIT_TI, tiny
 
 WIDTH, HEADS = 8, 2
 # One step and trajectory: attention alone, with norm, with FFN by Jacobian, by least squares.
@@ -113,9 +109,6 @@ def predictions(model, X):
     return operator_changes(model, found.traces, affine), measured
 
 
-# ---------------------------------------------------------------------------- operators
-
-
 def test_the_metric_is_the_projects():
     X = inputs().float()
     torch.testing.assert_close(log_ratio(X), log_hfc_lfc_ratio(X.double()))
@@ -171,9 +164,6 @@ def test_the_spectral_gap_is_that_of_the_kronecker_spectrum():
             assert float(values[k, 0]) == pytest.approx(float(expected), abs=1e-10)
 
 
-# ---------------------------------------------------------------------------- fixed operators
-
-
 def linear_recording(images=60, n=4, d=3, layers=3, seed=0):
     """States that one affine operator a layer makes exactly."""
     generator = torch.Generator().manual_seed(seed)
@@ -211,9 +201,6 @@ def test_p6_puts_missing_energy_back_in_the_mean():
     np.testing.assert_allclose(found.predict(known.start), read, atol=1e-4)
 
 
-# ---------------------------------------------------------------------------- landmarks
-
-
 @pytest.mark.parametrize(("tokens", "cls"), [(16, False), (17, True), (26, True), (197, True)])
 def test_landmarks_lie_in_their_context_and_stand_for_all_patches(tokens, cls):
     grid = Grid.of(tokens, cls)
@@ -228,8 +215,7 @@ def test_landmarks_lie_in_their_context_and_stand_for_all_patches(tokens, cls):
 
 def test_tokens_that_are_no_grid_are_refused():
     for tokens in (9, 17):
-        with pytest.raises(InputError, match="square grid"):
-            Grid.of(tokens, False)
+        refuses("square grid", Grid.of, tokens, False)
 
 
 def test_landmarks_keep_their_own_values_and_the_rest_is_interpolated():
@@ -269,8 +255,7 @@ def test_more_layers_on_the_finer_grid_cost_more(first):
     assert len(found.stages[0].layers) == min(first, 2)
     assert found.features(known.start)[-1].values.shape == (30, 1 + 2 + min(first, 2))
     assert (found.cost() > Landmarks.fit(model, known, 1).cost()) == (first > 1)
-    with pytest.raises(InputError, match="at least 1"):
-        Landmarks.fit(model, known, 0)
+    refuses("at least 1", Landmarks.fit, model, known, 0)
 
 
 def test_features_are_finite_for_states_without_spread_in_a_direction():
@@ -281,16 +266,9 @@ def test_features_are_finite_for_states_without_spread_in_a_direction():
     assert np.isfinite(spectral_statistics(X)).all()
 
 
-# ---------------------------------------------------------------------------- the ladder
-
-
 def test_the_cost_of_deit_tiny_is_the_known_one():
     """12 layers of 12 d^2 n + 2 n^2 d multiply-adds, d = 192, n = 197."""
-    settings = {
-        "hidden_size": 192, "num_hidden_layers": 12, "num_attention_heads": 3,
-        "intermediate_size": 768, "image_size": 224, "patch_size": 16,
-    }  # fmt: skip
-    model = open_model(tiny("vit", **settings))
+    model = open_model(tiny("vit", **DEIT_TI, num_hidden_layers=12))
     assert model_cost(model, 197) == 12 * (12 * 192**2 * 197 + 2 * 197**2 * 192)
 
 
@@ -339,15 +317,11 @@ def test_causal_text_models_climb_all_but_the_landmarks(family):
 
 
 def test_what_the_ladder_does_not_apply_to_is_refused():
-    with pytest.raises(InputError, match="Post-LN"):
-        ladder(open_model(tiny("bert")), [], [])
+    refuses("Post-LN", lambda: ladder(open_model(tiny("bert")), [], []))
     model = stack(1)
-    with pytest.raises(InputError, match="at least 10"):
-        ladder(model, inputs(9), inputs(2))
-    with pytest.raises(InputError, match="PIL"):
-        ladder(model, inputs(12), inputs(2), copies=1)
-    with pytest.raises(InputError, match="different numbers of tokens"):
-        ladder(model, inputs(12), inputs(2, n=6))
+    refuses("at least 10", lambda: ladder(model, inputs(9), inputs(2)))
+    refuses("PIL", lambda: ladder(model, inputs(12), inputs(2), copies=1))
+    refuses("different numbers of tokens", lambda: ladder(model, inputs(12), inputs(2, n=6)))
 
 
 def test_the_same_seed_gives_the_same_ladder():
@@ -363,9 +337,6 @@ def test_copies_are_mirrors_first_and_repeatable():
     assert np.array_equal(np.asarray(one[0]), array[:, ::-1])
     assert np.array_equal(np.asarray(one[1]), np.asarray(two[1])) and one[1].size == (8, 8)
     assert not np.array_equal(np.asarray(one[1]), array)
-
-
-# ---------------------------------------------------------------------------- the command
 
 
 def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):

@@ -1,7 +1,5 @@
 """P6 on lifted tokens is exact where the layers are linear in the lift, and finite where not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Reduced FFNs are exact where nothing is left out, and the landmarks that use them are counted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 
@@ -9,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.experiments.ladder.climb import ladder, split_inputs
+from oversmoothing import InputError, ladder, open_model
+from oversmoothing.experiments.ladder.climb import split_inputs
 from oversmoothing.experiments.ladder.recording import record
 from oversmoothing.experiments.ladder.reduced import (
     KEPT,
@@ -18,9 +17,8 @@ from oversmoothing.experiments.ladder.reduced import (
     ReducedLandmarks,
     stage_layers,
 )
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
 from tests.experiments.test_predict_ladder import stack
+from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 
 NAME = "P7 landmarks, reduced FFN"
@@ -71,7 +69,7 @@ def test_more_units_explain_more_and_the_first_is_the_best_alone():
     N = normed(8)
     target = layer.ffn(N)
 
-    def left(kept: int) -> float:
+    def left(kept):
         found = ReducedFfn.fit(units, N, target, kept, penalty=0.0)
         return float((found(N) - target).square().mean())
 
@@ -93,16 +91,13 @@ def test_the_cost_of_a_reduced_ffn_is_d_squared_and_2_k_d(kept):
 
 
 def test_ffns_without_hidden_units_are_refused():
-    with pytest.raises(InputError, match="no FFN"):
-        HiddenUnits.of(stack(ffn=None).layers[0], "layer 1")
-    with pytest.raises(InputError, match="two linear layers"):
-        HiddenUnits.of(stack(ffn="affine").layers[0], "layer 1")
+    refuses("no FFN", lambda: HiddenUnits.of(stack(ffn=None).layers[0], "layer 1"))
+    refuses("two linear layers", lambda: HiddenUnits.of(stack(ffn="affine").layers[0], "layer 1"))
     with pytest.raises(InputError, match="two linear layers"):
         HiddenUnits.of(open_model(tiny("llama")).layers[0], "layer 1")
     layer = stack().layers[0]
     doubled = replace(layer, ffn=lambda X: 2 * layer.ffn(X))
-    with pytest.raises(InputError, match="two linear layers"):
-        HiddenUnits.of(doubled, "layer 1")
+    refuses("two linear layers", HiddenUnits.of, doubled, "layer 1")
 
 
 def test_the_stages_cover_every_layer_once():
@@ -110,8 +105,7 @@ def test_the_stages_cover_every_layer_once():
     for depth in range(2, 40):
         one, two, three = stage_layers(depth)
         assert [*one, *two, *three] == list(range(depth)) and len(one) and len(three)
-    with pytest.raises(InputError, match="one layer"):
-        stage_layers(1)
+    refuses("one layer", stage_layers, 1)
 
 
 @pytest.mark.parametrize("depth", [2, 5])
@@ -138,8 +132,7 @@ def test_the_ladder_has_the_rung_or_says_why_not():
     found = ladder(model, pixels[:20], pixels[20:])
     assert NAME in set(found.table["rung"])
     gated = replace(model, layers=(replace(model.layers[0], ffn=None), *model.layers[1:]))
-    with pytest.raises(InputError, match="no FFN"):
-        ReducedLandmarks.fit(gated, record(model, pixels, states=True))
+    refuses("no FFN", lambda: ReducedLandmarks.fit(gated, record(model, pixels, states=True)))
     causal = ladder(open_model(tiny("gpt2")), *(list(torch.randint(0, 40, (20, 9))),) * 2)
     assert "vision" in causal.skipped[NAME]
 

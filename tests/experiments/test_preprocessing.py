@@ -1,7 +1,5 @@
 """Pictures of a model folder are what its own image processor makes of them, in every command."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -13,11 +11,10 @@ from torch import Tensor
 from transformers import AutoImageProcessor
 
 import oversmoothing
-from oversmoothing import main
-from oversmoothing.experiments.forms.reparameterise import reparameterise
-from oversmoothing.experiments.models.sources import open_model
+from oversmoothing import InputError, main, open_model, reparameterise
 from oversmoothing.experiments.repeated.loop import loop
-from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 
 MEAN, STD = [0.4, 0.5, 0.6], [0.2, 0.25, 0.3]
@@ -76,19 +73,12 @@ def ours(place: Path, settings: dict[str, object], **given: object) -> Tensor:
     return open_model(folder(place, settings), **given).prepare(pictures())
 
 
-# ------------------------------------------------------------------- what the settings say
-
-
-@pytest.mark.parametrize(
-    ("base", "change"),
-    [
-        *((BASE, change) for change in [*OPTIONS, {"do_flip_channel_order": True}]),
-        *((NORMAL, change) for change in [*OPTIONS, *STATISTICS]),
-    ],
+@cases(
+    "base, change",
+    *((BASE, change) for change in [*OPTIONS, {"do_flip_channel_order": True}]),
+    *((NORMAL, change) for change in [*OPTIONS, *STATISTICS]),
 )
-def test_pixels_are_those_of_the_library_and_every_option_changes_them(
-    tmp_path: Path, base: dict[str, object], change: dict[str, object]
-) -> None:
+def test_pixels_are_those_of_the_library_and_every_option_changes_them(tmp_path, base, change):
     found = ours(tmp_path, base | change)
     theirs = AutoImageProcessor.from_pretrained(tmp_path, backend="pil")
     expected = theirs(pictures(), return_tensors="pt")["pixel_values"]
@@ -96,7 +86,7 @@ def test_pixels_are_those_of_the_library_and_every_option_changes_them(
     assert not torch.equal(found, ours(tmp_path, base))
 
 
-def test_pixels_are_resized_cropped_and_normalised_by_hand(tmp_path: Path) -> None:
+def test_pixels_are_resized_cropped_and_normalised_by_hand(tmp_path):
     expected = []
     for picture in pictures():
         whole = np.asarray(picture.resize((40, 40), Image.Resampling.BICUBIC), dtype=float)
@@ -106,7 +96,7 @@ def test_pixels_are_resized_cropped_and_normalised_by_hand(tmp_path: Path) -> No
     np.testing.assert_allclose(found, np.stack(expected), atol=2e-6)
 
 
-def test_settings_within_the_processor_of_a_whole_model_come_first(tmp_path: Path) -> None:
+def test_settings_within_the_processor_of_a_whole_model_come_first(tmp_path):
     place = folder(tmp_path, BASE)
     (place / "processor_config.json").write_text(json.dumps({"image_processor": NORMAL}))
     theirs = AutoImageProcessor.from_pretrained(tmp_path, backend="pil")
@@ -115,7 +105,7 @@ def test_settings_within_the_processor_of_a_whole_model_come_first(tmp_path: Pat
     assert torch.equal(expected, ours(tmp_path / "plain", NORMAL))
 
 
-def test_a_mean_that_is_given_stands_in_the_place_of_the_stated_one(tmp_path: Path) -> None:
+def test_a_mean_that_is_given_stands_in_the_place_of_the_stated_one(tmp_path):
     found = ours(tmp_path, NORMAL, mean=(0.1, 0.2, 0.3))
     assert torch.equal(found, ours(tmp_path, NORMAL | {"image_mean": [0.1, 0.2, 0.3]}))
     unscaled = ours(tmp_path, NORMAL | {"do_normalize": False})
@@ -123,7 +113,7 @@ def test_a_mean_that_is_given_stands_in_the_place_of_the_stated_one(tmp_path: Pa
     torch.testing.assert_close(found, unscaled - 1)
 
 
-def test_a_picture_is_turned_upright_and_made_rgb_before_it_is_processed(tmp_path: Path) -> None:
+def test_a_picture_is_turned_upright_and_made_rgb_before_it_is_processed(tmp_path):
     model = open_model(folder(tmp_path, NORMAL))
     plain = pictures(1)[0]
     turned = plain.transpose(Image.Transpose.ROTATE_90)
@@ -133,10 +123,7 @@ def test_a_picture_is_turned_upright_and_made_rgb_before_it_is_processed(tmp_pat
     assert torch.equal(model.prepare([grey]), model.prepare([grey.convert("RGB")]))
 
 
-# ------------------------------------------------------------------- what is said
-
-
-def test_what_is_used_without_settings_is_said(tmp_path: Path) -> None:
+def test_what_is_used_without_settings_is_said(tmp_path):
     said = "resized whole to 32 x 32 (bicubic), and mean 0.5 and std 0.5 are used"
     model = open_model(folder(tmp_path, None))
     assert said in model.run_notes[0] and said in open_model(tiny("vit")).run_notes[0]
@@ -147,7 +134,7 @@ def test_what_is_used_without_settings_is_said(tmp_path: Path) -> None:
     assert not open_model(folder(tmp_path, NORMAL)).run_notes
 
 
-def test_settings_that_the_processor_does_not_read_are_named(tmp_path: Path) -> None:
+def test_settings_that_the_processor_does_not_read_are_named(tmp_path):
     found = open_model(folder(tmp_path, NORMAL | {"do_flip": True, "do_thumbnail": False}))
     assert "states do_flip, which its ViTImageProcessor" in found.run_notes[0]
 
@@ -176,27 +163,20 @@ def test_settings_that_the_processor_does_not_read_are_named(tmp_path: Path) -> 
         ({"image_processor_type": "NoSuchProcessor"}, "no image processor that can be loaded"),
     ],
 )  # fmt: skip
-def test_wrong_settings_are_refused_in_a_sentence(
-    tmp_path: Path, change: dict[str, object], said: str
-) -> None:
-    with pytest.raises(InputError, match=said):
-        open_model(folder(tmp_path, NORMAL | change))
+def test_wrong_settings_are_refused_in_a_sentence(tmp_path, change, said):
+    refuses(said, lambda: open_model(folder(tmp_path, NORMAL | change)))
 
 
-def test_pictures_that_stay_oblong_are_refused_and_long_ones_not_enlarged(tmp_path: Path) -> None:
+def test_pictures_that_stay_oblong_are_refused_and_long_ones_not_enlarged(tmp_path):
     settings = NORMAL | {"size": {"shortest_edge": 32}, "do_center_crop": False}
     model = open_model(folder(tmp_path, settings))
     assert model.prepare([Image.new("RGB", (50, 50))]).shape == (1, 3, 32, 32)
-    with pytest.raises(InputError, match=r"pixels 3 x 32 x 42 of a picture of 64 x 48"):
-        model.prepare(pictures(1))
+    refuses(r"pixels 3 x 32 x 42 of a picture of 64 x 48", lambda: model.prepare(pictures(1)))
     with pytest.raises(InputError, match="more than 81 million: crop the picture first"):
         model.prepare([Image.new("RGB", (1, 80000))])
 
 
-# ------------------------------------------------------------------- every path reads them
-
-
-def test_loops_of_cropped_pictures_are_not_those_of_squashed_ones(tmp_path: Path) -> None:
+def test_loops_of_cropped_pictures_are_not_those_of_squashed_ones(tmp_path):
     squashed = NORMAL | {"size": {"height": 32, "width": 32}}
     found = [
         loop(open_model(folder(tmp_path / str(k), each)), pictures(8), loops=20).table
@@ -214,9 +194,7 @@ def test_loops_of_cropped_pictures_are_not_those_of_squashed_ones(tmp_path: Path
         "ladder --calibration 12 --standard 12 --held-out 4",
     ],
 )  # fmt: skip
-def test_every_command_reads_pictures_as_the_folder_says(
-    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_reads_pictures_as_the_folder_says(tmp_path, command, monkeypatch):
     (tmp_path / "shown").mkdir()
     for k, picture in enumerate(pictures(16)):
         picture.save(tmp_path / "shown" / f"{k:02}.png")
@@ -225,7 +203,7 @@ def test_every_command_reads_pictures_as_the_folder_says(
     module = type(tiny("vit"))
     forward = module.forward
 
-    def watched(self: object, pixel_values: Tensor, **given: object) -> object:
+    def watched(self, pixel_values, **given):
         seen.append(pixel_values)
         return forward(self, pixel_values, **given)
 
@@ -249,7 +227,7 @@ def test_every_command_reads_pictures_as_the_folder_says(
             assert (pixels.float() == expected).flatten(1).all(1).any()
 
 
-def test_a_bound_reads_pictures_as_the_folder_of_its_model_says(tmp_path: Path) -> None:
+def test_a_bound_reads_pictures_as_the_folder_of_its_model_says(tmp_path):
     model = open_model(folder(tmp_path, NORMAL))
     changed = reparameterise(model, "band")
     by_pictures, by_pixels = (

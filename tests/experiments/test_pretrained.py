@@ -1,16 +1,14 @@
 """Attention of a vision transformer, certified head by head; CIFAR-100 by its name."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from PIL import Image
 
 import oversmoothing
+from oversmoothing import InputError, open_model
 from oversmoothing.experiments.inspection.spectra import certified_attention
 from oversmoothing.experiments.models.pictures import named_pictures, photographs
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
+from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 
 
@@ -44,11 +42,10 @@ def test_models_of_text_are_refused(tmp_path):
         certified_attention(open_model(tmp_path, dtype=torch.float64), [torch.arange(4)])
 
 
-def test_cifar100_is_asked_for_by_name_and_missed_with_advice(folder, tmp_path, monkeypatch):
+def test_cifar100_is_asked_for_by_name_and_missed_with_advice(tmp_path, monkeypatch):
     monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="give --data-dir"):
-        named_pictures("cifar100", 2, None)
+    refuses("give --data-dir", named_pictures, "cifar100", 2, None)
     (tmp_path / "cifar100").mkdir()
     Image.new("RGB", (10, 12)).save(tmp_path / "cifar100" / "a.png")
     assert len(named_pictures("cifar100", 2, None)) == 1  # a folder of that name

@@ -1,7 +1,5 @@
 """Attention is read from a pass of any code, or refused by layer and cause."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
@@ -15,15 +13,17 @@ import transformers
 from torch import Tensor, nn
 from torch.nn import functional
 
+from oversmoothing import InputError, describe
 from oversmoothing.commands.main import main
 from oversmoothing.experiments.inspection import inspect as unread
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.inspect import seen
-from oversmoothing.experiments.models.describe import NotReadError, describe
+from oversmoothing.experiments.models.describe import NotReadError
 from oversmoothing.experiments.models.reader import UNSEEN
 from oversmoothing.simulations.state_metrics import stream_log_ratio
-from oversmoothing.theory.support.errors import InputError
 from tests.support.architectures import BUILDS, rows
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 
 TABLE = Path(__file__).parents[2] / "docs" / "guide" / "architectures.csv"
 D, HEADS, N = 12, 3, 9
@@ -211,7 +211,7 @@ OWN = dict.fromkeys(
 
 
 @pytest.mark.parametrize("name", READ)
-def test_what_is_within_the_form_is_read_and_recomputed(name: str) -> None:
+def test_what_is_within_the_form_is_read_and_recomputed(name):
     """The heads' products sum to what the module's own attention gives of one token alone."""
     kind, placement = READ[name]
     net = Net(kind).eval()
@@ -248,7 +248,7 @@ OTHERWISE: dict[str, tuple[str, Callable[[Block], object]]] = {
 
 
 @pytest.mark.parametrize("change", OTHERWISE)
-def test_a_layer_that_does_the_same_as_the_first_is_read_by_its_own_numbers(change: str) -> None:
+def test_a_layer_that_does_the_same_as_the_first_is_read_by_its_own_numbers(change):
     name, make = OTHERWISE[change]
     net = Net(READ[name][0]).eval()
     with torch.no_grad():
@@ -269,10 +269,10 @@ def test_a_layer_that_does_the_same_as_the_first_is_read_by_its_own_numbers(chan
         assert norm.eps == pytest.approx(block.one.eps)
 
 
-def test_tokens_that_the_last_ffn_alone_mixes_are_noticed() -> None:
+def test_tokens_that_the_last_ffn_alone_mixes_are_noticed():
     """By a matrix over tokens, which is 1 in the layers before."""
 
-    def ffn(b: Block, y: Tensor) -> Tensor:
+    def ffn(b, y):
         return b.down(functional.gelu(b.up(b.tokens @ y)))
 
     net = Net(variant(ffn=ffn)).eval()
@@ -281,18 +281,17 @@ def test_tokens_that_the_last_ffn_alone_mixes_are_noticed() -> None:
         block.register_buffer("tokens", torch.eye(N))
     net.blocks[-1].tokens += 0.1
     X = torch.randn(2, N, 5, generator=torch.Generator().manual_seed(1))
-    with pytest.raises(InputError, match="mixes tokens"):
-        describe(net, X)
+    refuses("mixes tokens", describe, net, X)
 
 
-def test_what_a_layer_is_found_to_be_is_held_against_the_next() -> None:
+def test_what_a_layer_is_found_to_be_is_held_against_the_next():
     """A number and a gain that is taken twice, both 1 in all layers but the last: their maps and
     gains are those that are stored, and those of the last are not."""
 
-    def values(b: Block, y: Tensor) -> Tensor:
+    def values(b, y):
         return b.split(b.v(y) * b.number)
 
-    def forward(b: Block, x: Tensor) -> Tensor:
+    def forward(b, x):
         normed = x * (x.square().mean(-1, keepdim=True) + 1e-5).rsqrt()
         x = x + b.attend(b.size * (b.size * normed))
         return x + b.ffn(b.two(x))
@@ -313,15 +312,14 @@ def test_what_a_layer_is_found_to_be_is_held_against_the_next() -> None:
         torch.testing.assert_close(layer.norm_attention.gain, gain, atol=1e-4, rtol=1e-4)
 
 
-def test_a_gate_that_is_open_in_the_first_layer_alone_is_refused() -> None:
-    def gated(b: Block, y: Tensor) -> Tensor:
+def test_a_gate_that_is_open_in_the_first_layer_alone_is_refused():
+    def gated(b, y):
         return b.o(b.size * b.joined(b.weights(y) @ b.values(y)))
 
     net = Net(variant(attend=gated)).eval()
     with torch.no_grad():
         net.blocks[0].size.fill_(1)
-    with pytest.raises(InputError, match="attention 2"):
-        describe(net)
+    refuses("attention 2", describe, net)
 
 
 def off_by_one(b: Block, y: Tensor) -> Tensor:
@@ -365,13 +363,12 @@ REFUSED: dict[str, tuple[type[Block], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_outside_the_form_is_refused_by_layer_and_cause(name: str) -> None:
+def test_what_is_outside_the_form_is_refused_by_layer_and_cause(name):
     kind, cause = REFUSED[name]
-    with pytest.raises(InputError, match=rf"is not read: .*{cause}.*\(attention 1"):
-        describe(Net(kind))
+    refuses(rf"is not read: .*{cause}.*\(attention 1", lambda: describe(Net(kind)))
 
 
-def test_where_no_stream_is_seen_nothing_is_shown() -> None:
+def test_where_no_stream_is_seen_nothing_is_shown():
     with pytest.raises(NotReadError) as refused:
         describe(Net(REFUSED["a sum for CLS alone"][0]))
     with pytest.raises(InputError, match="show no stream that could be measured"):
@@ -380,7 +377,7 @@ def test_where_no_stream_is_seen_nothing_is_shown() -> None:
 
 # What a pass of the others shows has another form than a row a layer.
 @pytest.mark.parametrize("name", list(REFUSED)[:-3] + list(REFUSED)[-1:])
-def test_of_a_refused_model_the_streams_and_attention_of_its_own_pass_are_shown(name: str) -> None:
+def test_of_a_refused_model_the_streams_and_attention_of_its_own_pass_are_shown(name):
     net, X = Net(REFUSED[name][0]), torch.randn(6, N, 5)
     with pytest.raises(NotReadError) as refused:
         describe(net, X)
@@ -408,24 +405,22 @@ def test_of_a_refused_model_the_streams_and_attention_of_its_own_pass_are_shown(
     assert again.table.equals(result.table) and again.words() == result.words()
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ([-0.5, -0.4, -0.6, -0.5, -0.5, -0.4], "tokens end more alike"),
-        ([0.5, 0.4, 0.6, 0.5, 0.5, 0.4], "tokens end less alike"),
-        ([0.5, -0.4, 0.6, -0.5, 0.5, -0.4], "cannot be told"),
-        ([math.nan] * 6, "cannot be told"),
-    ],
+@cases(
+    "change, said",
+    ([-0.5, -0.4, -0.6, -0.5, -0.5, -0.4], "tokens end more alike"),
+    ([0.5, 0.4, 0.6, 0.5, 0.5, 0.4], "tokens end less alike"),
+    ([0.5, -0.4, 0.6, -0.5, 0.5, -0.4], "cannot be told"),
+    ([math.nan] * 6, "cannot be told"),
 )
 def test_whether_tokens_end_alike_is_told_where_the_interval_leaves_out_0(
-    monkeypatch: pytest.MonkeyPatch, change: list[float], said: str
-) -> None:
+    monkeypatch, change, said
+):
     net, X = Net(REFUSED["a gate"][0]), torch.randn(6, N, 5)
     with pytest.raises(NotReadError) as refused:
         describe(net, X)
     rows = iter((change[:4], change[4:]))
 
-    def layers(graph: object, module: object, inputs: int) -> tuple[list[str], np.ndarray]:
+    def layers(graph, module, inputs):
         ends = np.array(next(rows))
         return ["blocks.0"], np.stack([0 * ends, ends, ends, ends])[None]
 
@@ -433,20 +428,19 @@ def test_whether_tokens_end_alike_is_told_where_the_interval_leaves_out_0(
     assert said in unread.seen(refused.value, X).words()
 
 
-def test_a_network_without_attention_is_refused() -> None:
+def test_a_network_without_attention_is_refused():
     with pytest.raises(NotReadError, match="no softmax over tokens multiplies values") as refused:
         describe(nn.Sequential(nn.Linear(4, 4), nn.ReLU()))
-    with pytest.raises(InputError, match="show no stream"):
-        seen(refused.value, torch.randn(3, 4, 4))
+    refuses("show no stream", lambda: seen(refused.value, torch.randn(3, 4, 4)))
 
 
-def test_what_is_described_is_printed() -> None:
+def test_what_is_described_is_printed():
     said = str(describe(Net(Block), name="mine"))
     assert said.startswith("Model('mine', 2 layers, width 12, 3 heads, features, not causal)")
     assert "1 to 2" in said and "pre: layer" in said
 
 
-def test_weights_are_where_they_stand_in_the_module() -> None:
+def test_weights_are_where_they_stand_in_the_module():
     """Read anew after a change, they are the changed ones."""
     net = Net(Block)
     layer = describe(net).layers[1]
@@ -458,7 +452,7 @@ def test_weights_are_where_they_stand_in_the_module() -> None:
     assert layer.parts is not None and layer.parts.value is net.blocks[1].v
 
 
-def test_a_hook_that_changes_what_attention_gives_is_read_with_it() -> None:
+def test_a_hook_that_changes_what_attention_gives_is_read_with_it():
     net = Net(Block)
     plain = describe(net).layers[0].heads.total()
     net.blocks[0].o.register_forward_hook(lambda _, __, out: 1.1 * out)
@@ -467,9 +461,7 @@ def test_a_hook_that_changes_what_attention_gives_is_read_with_it() -> None:
     assert max(extract(model, torch.randn(2, 7, 5)).av_error) < 1e-5
 
 
-def test_inspect_shows_what_can_be_shown_of_a_refused_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_inspect_shows_what_can_be_shown_of_a_refused_folder(tmp_path, capsys):
     """DiffLlama: two softmaxes a head and a norm behind A V. Held to its own hidden states."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -501,7 +493,7 @@ def test_inspect_shows_what_can_be_shown_of_a_refused_folder(
     assert "By what, it cannot say: DiffLlamaModel is not read" in capsys.readouterr().out
 
 
-def test_every_architecture_is_read_or_refused_as_on_record() -> None:
+def test_every_architecture_is_read_or_refused_as_on_record():
     """114 of 138 are read, with the model's own attention and streams; the others say why not."""
     record = {row["architecture"]: row for row in csv.DictReader(TABLE.open(encoding="utf-8"))}
     table = {row["architecture"]: row for row in rows(list(BUILDS))}

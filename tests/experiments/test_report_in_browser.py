@@ -1,25 +1,22 @@
 """The page of `inspect` in a real browser: one layer at a time, and all can read it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Locator, Page
 
+from oversmoothing import Report, inspect, open_model
 from oversmoothing.experiments.inspection.budget import Plan
-from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.inspection.report import Report, cell
+from oversmoothing.experiments.inspection.report import cell
 from oversmoothing.experiments.inspection.sentences import NARROW, WIDE
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.drawing.web_page import as_data
 from tests.support.browser import DESKTOP, PHONE, opened
+from tests.support.cases import cases
 from tests.support.made_models import made, sharing
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Letters, tiny
@@ -49,7 +46,7 @@ def report_of(kind: str) -> Report:
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
+def pages(tmp_path_factory):
     found = {}
     for kind in KINDS:
         report = report_of(kind)
@@ -110,7 +107,7 @@ def shown(page: Page) -> dict[str, str]:
     )
 
 
-def test_tables_have_the_numbers_of_the_report(chromium: Browser, pages: Pages) -> None:
+def test_tables_have_the_numbers_of_the_report(chromium, pages):
     for report, path in pages.values():
         with opened(chromium, path) as work:
             for table, columns in (
@@ -127,9 +124,7 @@ def test_tables_have_the_numbers_of_the_report(chromium: Browser, pages: Pages) 
                 assert [row[2] for row in rows] == list(map(written, report.heads["log_change"]))
 
 
-def test_the_slider_moves_the_layer_and_shows_its_row_of_the_table(
-    chromium: Browser, pages: Pages
-) -> None:
+def test_the_slider_moves_the_layer_and_shows_its_row_of_the_table(chromium, pages):
     for report, path in pages.values():
         table = report.short_table(wide=True)
         titles = {title: name for name, title in (NARROW | WIDE).items()}
@@ -157,7 +152,7 @@ def test_the_slider_moves_the_layer_and_shows_its_row_of_the_table(
             assert not work.complaints
 
 
-def test_curves_go_through_the_values_of_their_layers(chromium: Browser, pages: Pages) -> None:
+def test_curves_go_through_the_values_of_their_layers(chromium, pages):
     """Two ticks give the scale of an axis, and every corner of a line the value back."""
     report, path = pages["image"]
     with opened(chromium, path) as work:
@@ -175,7 +170,7 @@ def test_curves_go_through_the_values_of_their_layers(chromium: Browser, pages: 
             assert np.abs(values - report.table[column]).max() <= error
 
 
-def test_bars_add_up_to_the_change_of_their_layer(chromium: Browser, pages: Pages) -> None:
+def test_bars_add_up_to_the_change_of_their_layer(chromium, pages):
     for kind in ("image", "bare"):
         report, path = pages[kind]
         parts = report.table.filter(regex="^log_change_(attention|ffn)_(body|scales|gains)$")
@@ -195,9 +190,7 @@ def test_bars_add_up_to_the_change_of_their_layer(chromium: Browser, pages: Page
         np.testing.assert_allclose(sums / unit, inner.sum(axis=1), atol=1e-7)
 
 
-def test_the_pointer_says_the_values_of_a_layer_and_a_click_chooses_it(
-    chromium: Browser, pages: Pages
-) -> None:
+def test_the_pointer_says_the_values_of_a_layer_and_a_click_chooses_it(chromium, pages):
     report, path = pages["image"]
     last = len(report.table) - 1
     with opened(chromium, path) as work:
@@ -216,9 +209,7 @@ def test_the_pointer_says_the_values_of_a_layer_and_a_click_chooses_it(
 
 
 @pytest.mark.parametrize("table", ["by-layer-whole", "by-head"])
-def test_sorting_sorts_by_every_column_with_the_unknown_last(
-    chromium: Browser, pages: Pages, table: str
-) -> None:
+def test_sorting_sorts_by_every_column_with_the_unknown_last(chromium, pages, table):
     report, path = pages["image"]
     columns = report.short_table(wide=True) if table == "by-layer-whole" else report.heads
     with opened(chromium, path) as work:
@@ -249,9 +240,7 @@ def test_sorting_sorts_by_every_column_with_the_unknown_last(
         assert shown(web)["hfc_lfc"] == written(np.exp(report.table["log_hfc_lfc"][0]))
 
 
-def test_the_map_has_every_head_and_answers_to_the_keyboard(
-    chromium: Browser, pages: Pages
-) -> None:
+def test_the_map_has_every_head_and_answers_to_the_keyboard(chromium, pages):
     for kind in ("image", "text"):
         report, path = pages[kind]
         grid = report.heads.set_index(["layer", "head"])
@@ -260,7 +249,7 @@ def test_the_map_has_every_head_and_answers_to_the_keyboard(
             assert web.locator("#map tbody td").count() == len(grid)
             for name in ("log_change", "margin", "share", "dobrushin", "entropy", "sink_mass"):
                 web.locator("#of-map").select_option(name)
-                for (layer, head), value in grid[name].items():  # type: ignore[misc]
+                for (layer, head), value in grid[name].items():
                     assert in_map(web, layer, head).inner_text() == written(value)
             depth = len(report.by_attention)
             assert web.locator("#said-map").inner_text().startswith(f"Layer {depth}, head 0: ")
@@ -282,7 +271,7 @@ def test_the_map_has_every_head_and_answers_to_the_keyboard(
             assert web.locator("#layer").input_value() == "1"
 
 
-def test_the_three_answers_come_first(chromium: Browser, pages: Pages) -> None:
+def test_the_three_answers_come_first(chromium, pages):
     for report, path in pages.values():
         with opened(chromium, path) as work:
             shown = work.page.locator(".reply").all_inner_texts()
@@ -294,7 +283,7 @@ def test_the_three_answers_come_first(chromium: Browser, pages: Pages) -> None:
             assert box is not None and box["y"] + box["height"] < DESKTOP[1]
 
 
-def test_the_slider_stays_in_sight_of_what_it_moves(chromium: Browser, pages: Pages) -> None:
+def test_the_slider_stays_in_sight_of_what_it_moves(chromium, pages):
     with opened(chromium, pages["image"][1], size=PHONE) as work:
         work.page.evaluate(UNFOLD)
         for place in ("#values", "#clusters", "#map"):
@@ -303,7 +292,7 @@ def test_the_slider_stays_in_sight_of_what_it_moves(chromium: Browser, pages: Pa
             assert box is not None and 0 <= box["y"] < PHONE[1]
 
 
-def test_blue_smooths_in_the_map(chromium: Browser, pages: Pages) -> None:
+def test_blue_smooths_in_the_map(chromium, pages):
     report, path = pages["image"]
     change = report.heads["log_change"]
     with opened(chromium, path) as work:
@@ -315,7 +304,7 @@ def test_blue_smooths_in_the_map(chromium: Browser, pages: Pages) -> None:
             assert share == pytest.approx(abs(value) / change.abs().max())
 
 
-def test_tokens_are_marked_on_the_image_and_in_the_words(chromium: Browser, pages: Pages) -> None:
+def test_tokens_are_marked_on_the_image_and_in_the_words(chromium, pages):
     for kind in ("image", "text"):
         report, path = pages[kind]
         tokens = report.tokens_together
@@ -348,9 +337,7 @@ def test_tokens_are_marked_on_the_image_and_in_the_words(chromium: Browser, page
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_can_read_the_page_and_it_asks_for_nothing(
-    chromium: Browser, pages: Pages, size: tuple[int, int], scheme: str
-) -> None:
+def test_all_can_read_the_page_and_it_asks_for_nothing(chromium, pages, size, scheme):
     for kind, (_, path) in pages.items():
         with opened(chromium, path, size=size, color_scheme=scheme) as work:
             web = work.page
@@ -362,7 +349,7 @@ def test_all_can_read_the_page_and_it_asks_for_nothing(
             assert not work.complaints and not work.outside()
 
 
-def test_without_scripts_the_tables_and_pictures_stand(chromium: Browser, pages: Pages) -> None:
+def test_without_scripts_the_tables_and_pictures_stand(chromium, pages):
     for kind, (report, path) in pages.items():
         with opened(chromium, path, java_script_enabled=False) as work:
             web = work.page
@@ -378,7 +365,7 @@ def test_without_scripts_the_tables_and_pictures_stand(chromium: Browser, pages:
                 assert web.locator("#words").is_visible()
 
 
-def test_on_paper_nothing_is_folded_or_cut(chromium: Browser, pages: Pages) -> None:
+def test_on_paper_nothing_is_folded_or_cut(chromium, pages):
     with opened(chromium, pages["image"][1]) as work:
         web = work.page
         web.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
@@ -389,29 +376,27 @@ def test_on_paper_nothing_is_folded_or_cut(chromium: Browser, pages: Pages) -> N
         assert web.locator("details[open]").count() == 0
 
 
-def test_words_cannot_leave_the_data_of_a_page() -> None:
+def test_words_cannot_leave_the_data_of_a_page():
     words = ["</script><!--<script>", "a<b", "\u2028", '"']
     held = str(as_data(words))
     assert "<" not in held and json.loads(held) == words
 
 
-@pytest.mark.parametrize(
-    ("value", "text", "exact"),
-    [
-        (np.nan, "–", None),
-        (0.0, "0.000", "0.0"),
-        (-0.25, "−0.250", "-0.25"),
-        (3.2e-7, "3.2e−07", "3.2e-07"),
-        (np.inf, "∞", "Infinity"),
-        (-np.inf, "−∞", "-Infinity"),
-        (7, "7", 7),
-    ],
+@cases(
+    "value, text, exact",
+    (np.nan, "–", None),
+    (0.0, "0.000", "0.0"),
+    (-0.25, "−0.250", "-0.25"),
+    (3.2e-7, "3.2e−07", "3.2e-07"),
+    (np.inf, "∞", "Infinity"),
+    (-np.inf, "−∞", "-Infinity"),
+    (7, "7", 7),
 )
-def test_a_cell_has_its_text_and_all_its_digits(value: Any, text: str, exact: Any) -> None:
+def test_a_cell_has_its_text_and_all_its_digits(value, text, exact):
     assert cell(value) == {"text": text, "value": exact}
 
 
-def test_charts_need_no_more_than_two_layers_to_be_drawn(chromium: Browser, pages: Pages) -> None:
+def test_charts_need_no_more_than_two_layers_to_be_drawn(chromium, pages):
     report, path = pages["bare"]
     assert len(report.table) == 2
     with opened(chromium, path) as work:

@@ -1,7 +1,5 @@
 """No sentence says other than its numbers: reports are drawn, read, and held against them."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -9,9 +7,9 @@ import numpy as np
 import pandas as pd
 from hypothesis import given, settings, strategies as st
 
+from oversmoothing import Report
 from oversmoothing.commands.options import wrapped
 from oversmoothing.experiments.inspection.answer import CAUSES, MILD, POST_CAUSES
-from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.simulations.drawing.wording import factor_text
 from tests.experiments.test_compare import signed
@@ -37,35 +35,21 @@ def drawn(draw: st.DrawFn) -> Report:
     cosines = 1 / (1 + np.exp(2 * logs)) if draw(st.booleans()) else rng.uniform(-1, 1, logs.shape)
     accounted = draw(st.integers(0, images))
     share = draw(st.sampled_from([None, 0.0, 0.5, 0.501, 0.97]))
-    table = pd.DataFrame(
-        {
-            "layer": range(depth + 1),
-            "hfc_lfc": np.exp(logs).mean(axis=1),
-            "log_hfc_lfc": logs.mean(axis=1),
-            "cos_mean": cosines.mean(axis=1),
-            "negative_gains_attention": [np.nan, *rng.uniform(0, 1, depth)],
-        }
-    )
+    means = {"hfc_lfc": np.exp(logs), "log_hfc_lfc": logs, "cos_mean": cosines}
+    table = pd.DataFrame({name: value.mean(axis=1) for name, value in means.items()})
+    table.insert(0, "layer", range(depth + 1))
+    table["negative_gains_attention"] = [np.nan, *rng.uniform(0, 1, depth)]
     if share is not None:
         table["consensus_share"] = [np.nan, *[share] * depth]
     names = dict(zip(PARTS, parts, strict=True))
     by = {
-        sublayer: sum(value for name, value in names.items() if name.startswith(sublayer))
+        f"by_{sublayer}": sum(value for name, value in names.items() if name.startswith(sublayer))
         for sublayer in ("attention", "ffn")
     }
-    return Report(
-        model="m",
-        tokens=5,
-        images=images,
-        by_layer=table,
-        logs=logs,
-        cosines=cosines,
-        by_attention=by["attention"],
-        by_ffn=by["ffn"],
-        parts={name: value[:, :accounted] for name, value in names.items()} if accounted else {},
-        placement=draw(st.sampled_from(["pre", "post"])),
-        accounted=accounted,
-    )
+    kept = {name: value[:, :accounted] for name, value in names.items()} if accounted else {}
+    given = {"images": images, "by_layer": table, "logs": logs, "cosines": cosines, "parts": kept}
+    placement = draw(st.sampled_from(["pre", "post"]))
+    return Report(model="m", tokens=5, placement=placement, accounted=accounted, **given, **by)
 
 
 def numbers(report: Report) -> dict[str, float]:
@@ -88,7 +72,7 @@ NAMED = {
 
 @settings(deadline=None, max_examples=100)
 @given(drawn())
-def test_every_verb_has_the_sign_of_its_number(report: Report) -> None:
+def test_every_verb_has_the_sign_of_its_number(report):
     """What moves far is named, and nothing else; the cause moves furthest the way of the change."""
     short, summary = report.replies[1].short, report.summary()
     assert short in summary
@@ -121,7 +105,7 @@ def test_every_verb_has_the_sign_of_its_number(report: Report) -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(drawn())
-def test_the_grade_is_that_of_the_table_s_own_rows(report: Report) -> None:
+def test_the_grade_is_that_of_the_table_s_own_rows(report):
     does, table = report.replies[0], report.table
     change = float(table["log_hfc_lfc"].iloc[-1] - table["log_hfc_lfc"].iloc[0])
     cosine, ratio = float(table["cos_mean"].iloc[-1]), math.exp(table["log_hfc_lfc"].iloc[-1])
@@ -157,7 +141,7 @@ def test_the_grade_is_that_of_the_table_s_own_rows(report: Report) -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(drawn())
-def test_the_spectra_are_never_said_to_agree_where_they_do_not(report: Report) -> None:
+def test_the_spectra_are_never_said_to_agree_where_they_do_not(report):
     summary = report.summary()
     if "consensus_share" not in report.table:
         assert "No spectra were taken" in summary
@@ -187,7 +171,7 @@ def test_the_spectra_are_never_said_to_agree_where_they_do_not(report: Report) -
 
 @settings(deadline=None, max_examples=100)
 @given(drawn())
-def test_collapse_is_said_where_the_table_shows_it(report: Report) -> None:
+def test_collapse_is_said_where_the_table_shows_it(report):
     summary, table = report.summary(), report.table
     rows = (table["cos_mean"] >= 0.95) & (table["log_hfc_lfc"] <= math.log(0.25))
     found = re.search(r"count as one \(.*?\) from (the input|layer (\d+)) on", summary)
@@ -202,5 +186,5 @@ def test_collapse_is_said_where_the_table_shows_it(report: Report) -> None:
 
 @settings(deadline=None, max_examples=50)
 @given(drawn(), st.integers(40, 120))
-def test_lines_are_no_wider_than_the_terminal(report: Report, width: int) -> None:
+def test_lines_are_no_wider_than_the_terminal(report, width):
     assert all(len(line) <= width for line in wrapped(report.words(), width).splitlines())

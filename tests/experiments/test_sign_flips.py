@@ -1,17 +1,15 @@
 """The sign of a norm's gain flipped in real layers: T8d to the last bit, T8e by definition."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pytest
 import torch
 
-from oversmoothing.experiments.models.sources import open_model
+from oversmoothing import InputError, open_model
 from oversmoothing.experiments.repeated.flips import FROZEN, GAP, MEANS, NONE, flipped, sign_flips
-from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import inputs as inputs_of_today, today
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import pixels, tiny
 
@@ -109,7 +107,5 @@ def test_biases_of_queries_and_keys_break_the_symmetry():
 def test_what_has_no_sign_to_flip_is_refused():
     with pytest.raises(InputError, match="parallel FFN or norms behind"):
         sign_flips(open_model(today("Gemma 3")), inputs_of_today("Gemma 3", lengths=(6, 6)))
-    with pytest.raises(InputError, match="give at least 4"):
-        sign_flips(shifted("pre"), random_pixels(3).double())
-    with pytest.raises(InputError, match="no inputs"):
-        sign_flips(shifted("pre"), [])
+    refuses("give at least 4", lambda: sign_flips(shifted("pre"), random_pixels(3).double()))
+    refuses("no inputs", lambda: sign_flips(shifted("pre"), []))

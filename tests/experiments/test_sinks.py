@@ -1,30 +1,26 @@
 """What one large direction hides, and how linear a layer is: laws on states made to be known."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 import torch
 import transformers
 from torch import Tensor
 
+from oversmoothing import inspect, metrics, open_model
 from oversmoothing.experiments.inspection import states
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.observe import Linearity
 from oversmoothing.experiments.inspection.sentences import of_rank, of_sinks
 from oversmoothing.experiments.inspection.states import sinks
 from oversmoothing.experiments.models.model import Trace
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.simulations.state_metrics import metrics
-from oversmoothing.theory.support.errors import InputError
 from tests.support.families_of_today import TODAY, inputs, today
 from tests.support.made_models import WIDTH, draw, made, sharing
+from tests.support.refusals import refuses
 
 
 @pytest.mark.parametrize("shape", [(20, 6), (6, 20), (7, 7)])
-def test_the_raw_rank_is_a_function_of_the_rank_behind_the_sink(shape: tuple[int, int]) -> None:
+def test_the_raw_rank_is_a_function_of_the_rank_behind_the_sink(shape):
     """T4g: erank(X) = e^eta(p) erank(X')^(1-p)."""
     X = draw(*shape) + 5
     found, raw = sinks(X), float(metrics(X)["effective_rank"])
@@ -35,9 +31,7 @@ def test_the_raw_rank_is_a_function_of_the_rank_behind_the_sink(shape: tuple[int
 
 @pytest.mark.parametrize("shape", [(20, 6), (6, 20)])
 @pytest.mark.parametrize("pull", [0.0, 0.3, 3.0, 60.0])
-def test_the_largest_direction_is_that_of_the_singular_values(
-    shape: tuple[int, int], pull: float
-) -> None:
+def test_the_largest_direction_is_that_of_the_singular_values(shape, pull):
     """Whatever the distance of the second: the further they are pulled the larger it is."""
     X = draw(*shape) + pull
     u, sigma, v = torch.linalg.svd(X, full_matrices=False)
@@ -48,14 +42,14 @@ def test_the_largest_direction_is_that_of_the_singular_values(
     torch.testing.assert_close(found["sink_share"], sigma[0] / sigma.sum(), rtol=1e-9, atol=0)
 
 
-def test_a_pivot_that_rounding_leaves_at_0_does_not_hide_the_largest_direction() -> None:
+def test_a_pivot_that_rounding_leaves_at_0_does_not_hide_the_largest_direction():
     """The eigenvalue as known lies so far below that the shifted matrix is exactly singular."""
     eps = torch.finfo(torch.float64).eps
     gram = torch.diag(torch.tensor([1 + 4 * eps, 0.5], dtype=torch.float64))
     assert states._first_vector(gram, gram.new_tensor(1.0)).abs().tolist() == [1.0, 0.0]
 
 
-def test_behind_a_sink_token_stands_what_stood_there_without_it() -> None:
+def test_behind_a_sink_token_stands_what_stood_there_without_it():
     Z, v = draw(30, 8), draw(8, seed=1)
     X = Z.clone()
     X[3] += 1e6 * v
@@ -72,7 +66,7 @@ def test_behind_a_sink_token_stands_what_stood_there_without_it() -> None:
         torch.testing.assert_close(found[f"{name}_without_large"], without[name])
 
 
-def test_position_0_is_left_out_where_that_is_said() -> None:
+def test_position_0_is_left_out_where_that_is_said():
     X = draw(9, 5) + 1
     found, expected = sinks(X), metrics(X[1:])
     for name in ("cos_mean", "effective_rank"):
@@ -80,7 +74,7 @@ def test_position_0_is_left_out_where_that_is_said() -> None:
 
 
 @pytest.mark.parametrize(("cls", "registers"), [(True, 2), (False, 3), (True, 0)])
-def test_registers_and_cls_are_left_out_by_their_number(cls: bool, registers: int) -> None:
+def test_registers_and_cls_are_left_out_by_their_number(cls, registers):
     """Each part as if it were a state of its own, raw and without its largest direction."""
     X = draw(14, 6) + 1
     found = sinks(X, cls=cls, registers=registers)
@@ -99,7 +93,7 @@ def test_registers_and_cls_are_left_out_by_their_number(cls: bool, registers: in
 
 
 @pytest.mark.parametrize("name", ["DINOv2 with registers", "DINOv3"])
-def test_registers_of_a_model_are_counted_and_left_out(name: str) -> None:
+def test_registers_of_a_model_are_counted_and_left_out(name):
     """A large register hides the patches from every raw column, and from none without it."""
     module = today(name)
     with torch.no_grad():
@@ -120,7 +114,7 @@ def test_registers_of_a_model_are_counted_and_left_out(name: str) -> None:
     assert "Its patches alone, without CLS and the 2 registers, have" in report.summary()
 
 
-def test_models_without_registers_have_no_columns_of_them() -> None:
+def test_models_without_registers_have_no_columns_of_them():
     model = open_model(today("DINOv2"))
     report = inspect(model, inputs("DINOv2"))
     assert model.registers == 0 and report.counted == "all 17 tokens with CLS"
@@ -130,16 +124,14 @@ def test_models_without_registers_have_no_columns_of_them() -> None:
     assert open_model(transformers.DINOv3ViTModel(config)).registers == 0
 
 
-def test_rank_one_and_one_token_have_nothing_behind_them() -> None:
+def test_rank_one_and_one_token_have_nothing_behind_them():
     one = sinks(torch.outer(draw(6), draw(4, seed=1)))
     assert one["effective_rank_desunk"].isnan() and one["sink_share"] == pytest.approx(1.0)
     assert sinks(draw(1, 4))["cos_mean_without_first"].isnan()
 
 
 @pytest.mark.parametrize(("rank", "converged"), [(3, True), (64, False)])
-def test_the_rank_converges_where_directions_are_fewer_than_tokens(
-    rank: int, converged: bool
-) -> None:
+def test_the_rank_converges_where_directions_are_fewer_than_tokens(rank, converged):
     X = draw(64, rank) @ draw(rank, 64, seed=1)
     growth = metrics(X)["effective_rank"] / sinks(X)["effective_rank_half"]
     assert (float(growth) <= 1.1) == converged
@@ -153,7 +145,7 @@ def scores(X: Tensor, Y: Tensor) -> dict[str, float]:
     return held.columns()[0]
 
 
-def test_a_linear_layer_is_linear_and_noise_is_not() -> None:
+def test_a_linear_layer_is_linear_and_noise_is_not():
     X = draw(9, 40, WIDTH) + 3
     exact = scores(X, X + X @ draw(WIDTH, WIDTH, seed=1) + 2)
     assert exact["linear_with_residual"] == pytest.approx(1, abs=1e-6)
@@ -164,12 +156,12 @@ def test_a_linear_layer_is_linear_and_noise_is_not() -> None:
     assert -0.3 < noise["linear_without_residual"] < 0.05
 
 
-def test_too_few_tokens_tell_nothing_of_linearity() -> None:
+def test_too_few_tokens_tell_nothing_of_linearity():
     X = draw(4, 6, WIDTH)
     assert all(value != value for value in scores(X, X).values())
 
 
-def test_the_report_has_the_columns_and_says_them() -> None:
+def test_the_report_has_the_columns_and_says_them():
     report = inspect(made(value=0.1), sharing(10), name="made", budget=Plan(10, 3))
     row = report.to_frame().iloc[-1]
     assert report.closer == 3 and "over the first 3 images" in report.summary()
@@ -177,22 +169,13 @@ def test_the_report_has_the_columns_and_says_them() -> None:
     # Behind an H that is a multiple of 1 a layer of equal heads is linear but for its norms.
     assert 0 < row["linear_with_residual"] <= 1
     assert "rank_growth" not in inspect(made(), sharing(2), budget=Plan(ranks=2)).table
-    with pytest.raises(InputError, match="closely is -1"):
-        Plan(closely=-1)
+    refuses("closely is -1", lambda: Plan(closely=-1))
 
 
-def test_the_sentences_read_the_table() -> None:
-    table = pd.DataFrame(
-        {
-            "layer": range(5),
-            "rank_growth": [1.2, 1.3, 1.0, 1.05, 1.11],
-            "sink_share": 0.625,
-            "cos_mean_desunk": 0.05,
-            "effective_rank_desunk": 669.0,
-            "cos_mean": 0.829,
-            "effective_rank": 191.0,
-        }
-    )
+def test_the_sentences_read_the_table():
+    table = pd.DataFrame({"layer": range(5), "rank_growth": [1.2, 1.3, 1.0, 1.05, 1.11]})
+    table[["sink_share", "cos_mean_desunk", "effective_rank_desunk"]] = 0.625, 0.05, 669.0
+    table[["cos_mean", "effective_rank"]] = 0.829, 191.0
     assert "After layers 0 to 1, 4 (0: the input) the effective rank still grows" in of_rank(table)
     assert "twice as many have up to 1.30 times the rank" in of_rank(table)
     said = of_sinks(table, 1, "text")

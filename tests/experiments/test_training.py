@@ -1,11 +1,10 @@
 """Training repeats to the bit, is stored whole or not at all; the test images choose nothing."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
 import os
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing import main
+from oversmoothing import InputError, main, open_model
 from oversmoothing.experiments.digits import training, training_state as store
 from oversmoothing.experiments.digits.data import SIZES, augmented, digits
 from oversmoothing.experiments.digits.training import (
@@ -30,42 +29,35 @@ from oversmoothing.experiments.digits.training_config import (
     TrainConfig,
     default_config,
 )
-from oversmoothing.experiments.digits.training_loop import Loop, learning_rate
-from oversmoothing.experiments.digits.training_state import FILES, MANIFEST, StoredRun, load_run
+from oversmoothing.experiments.digits.training_loop import learning_rate
+from oversmoothing.experiments.digits.training_state import FILES, MANIFEST, StoredRun
 from oversmoothing.experiments.digits.vit import StudyNet, generator
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study.study_tasks import task
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
+from tests.support.refusals import refuses
 from tests.support.tiny_models import TINY, random_pixels, tiny_config, train
 
 TRAIN, VALIDATION, TEST = SIZES["digits"].train, SIZES["digits"].validation, SIZES["digits"].test
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> TrainedModel:
+def finished(tmp_path_factory):
     """One tiny ViT-, trained once for this file."""
     return trained(tiny_config("vit-"), tmp_path_factory.mktemp("results"), progress=False)
 
 
 def copied(run: StoredRun, target: Path) -> Path:
-    folder = target / run.folder.name
-    folder.mkdir(parents=True)
-    for file in run.folder.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
-    return folder
+    return Path(shutil.copytree(run.folder, target / run.folder.name))
 
 
 def written(of: TrainedModel, place: Path, config: object, weights: object = None) -> None:
     """A run of these parts in `run`."""
     weights = of.run.weights if weights is None else weights
-    store.save_run(place / "run", config=config, weights=weights, log=of.run.log, metrics={})  # type: ignore[arg-type]
+    store.save_run(place / "run", config=config, weights=weights, log=of.run.log, metrics={})
 
 
-# --- data ---
-
-
-def test_the_split_is_fixed_disjoint_and_stratified() -> None:
+def test_the_split_is_fixed_disjoint_and_stratified():
     data = digits()
     parts = (data.train, data.validation, data.test)
     assert [len(part) for part in parts] == [TRAIN, VALIDATION, TEST]
@@ -80,27 +72,22 @@ def test_the_split_is_fixed_disjoint_and_stratified() -> None:
 
 @given(seed=st.integers(0, 10**6), shift=st.floats(0, 2), zoom=st.floats(0, 0.3))
 @settings(max_examples=25, deadline=None)
-def test_augmentation_repeats_and_keeps_the_range(seed: int, shift: float, zoom: float) -> None:
+def test_augmentation_repeats_and_keeps_the_range(seed, shift, zoom):
     pixels, reach = random_pixels(3, seed), {"shift": shift, "rotation": 15.0, "zoom": zoom}
-    first = augmented(pixels, torch.Generator().manual_seed(seed), **reach)
-    again = augmented(pixels, torch.Generator().manual_seed(seed), **reach)
+    first, again = (augmented(pixels, torch.Generator().manual_seed(seed), **reach) for _ in "12")
     assert torch.equal(first, again)
     assert first.min() >= -1 - 1e-5 and first.max() <= 1 + 1e-5
 
 
-def test_augmentation_without_reach_changes_nothing_and_ground_moves_in() -> None:
-    pixels = random_pixels(4)
-    same = augmented(pixels, torch.Generator().manual_seed(0), shift=0, rotation=0, zoom=0)
+def test_augmentation_without_reach_changes_nothing_and_ground_moves_in():
+    rng = torch.Generator().manual_seed(0)
+    pixels, blank = random_pixels(4), -torch.ones(4, 8, 8)
+    same = augmented(pixels, rng, shift=0, rotation=0, zoom=0)
     torch.testing.assert_close(same, pixels, rtol=0, atol=1e-5)
-    blank = -torch.ones(4, 8, 8)
-    moved = augmented(blank, torch.Generator().manual_seed(0), shift=3, rotation=45, zoom=0.2)
-    assert torch.equal(moved, blank)
+    assert torch.equal(augmented(blank, rng, shift=3, rotation=45, zoom=0.2), blank)
 
 
-# --- training ---
-
-
-def test_the_same_configuration_gives_the_same_weights_and_log(finished: TrainedModel) -> None:
+def test_the_same_configuration_gives_the_same_weights_and_log(finished):
     torch.manual_seed(123)
     threads = torch.get_num_threads()
     torch.set_num_threads(3)
@@ -114,7 +101,7 @@ def test_the_same_configuration_gives_the_same_weights_and_log(finished: Trained
     assert metrics["test_correct"] == finished.run.metrics["test_correct"]
 
 
-def test_another_seed_gives_other_weights_order_and_augmentation() -> None:
+def test_another_seed_gives_other_weights_order_and_augmentation():
     assert not torch.equal(
         new_model(tiny_config(seed=0)).position, new_model(tiny_config(seed=1)).position
     )
@@ -127,14 +114,14 @@ def test_another_seed_gives_other_weights_order_and_augmentation() -> None:
 
 
 @pytest.mark.parametrize("variant", ["vit", "vit+", "vit-"])
-def test_a_few_epochs_lower_the_loss(variant: str) -> None:
+def test_a_few_epochs_lower_the_loss(variant):
     config = tiny_config(variant, epochs=3, batch_size=32, learning_rate=1e-2)
     _, log, _ = train(config)
     losses = log.groupby("epoch")["validation_loss"].first()
     assert losses.iloc[-1] < losses.iloc[0] - 0.3
 
 
-def test_the_log_follows_the_spectrum_of_every_layer(finished: TrainedModel) -> None:
+def test_the_log_follows_the_spectrum_of_every_layer(finished):
     log = finished.run.log
     assert log.groupby("epoch").size().to_dict() == {0: 2, 1: 2, 2: 2}
     assert (log["h_real_max"] < 0).all() and (log["h_real_min"] > -1.5).all()
@@ -144,36 +131,34 @@ def test_the_log_follows_the_spectrum_of_every_layer(finished: TrainedModel) -> 
     assert log["training_loss"].isna().tolist() == [True] * 2 + [False] * 4
 
 
-def test_the_test_images_are_scored_once_and_after_the_choice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_test_images_are_scored_once_and_after_the_choice(monkeypatch):
     test, seen = digits().test.pixels, []
     genuine = training.score
 
-    def watched(model: torch.nn.Module, images: object) -> tuple[float, int]:
-        seen.append(torch.equal(images.pixels, test))  # type: ignore[attr-defined]
-        return genuine(model, images)  # type: ignore[arg-type]
+    def watched(model, images):
+        seen.append(torch.equal(images.pixels, test))
+        return genuine(model, images)
 
     monkeypatch.setattr(training, "score", watched)
     train(tiny_config())
     assert seen == [False] * (len(seen) - 1) + [True]
 
 
-def test_the_epoch_with_the_lowest_validation_loss_is_kept(finished: TrainedModel) -> None:
+def test_the_epoch_with_the_lowest_validation_loss_is_kept(finished):
     log = finished.run.log[finished.run.log["epoch"] > 0]
     best = log.loc[log["validation_loss"].idxmin()]
     assert finished.run.metrics["selected_epoch"] == best["epoch"]
     assert finished.run.metrics["validation_accuracy"] == best["validation_accuracy"]
 
 
-def test_a_later_epoch_with_a_higher_loss_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_later_epoch_with_a_higher_loss_is_not_kept(monkeypatch):
     losses = iter([0.1, 3.0, 1.0, 2.0, 0.0, 0.0])  # untrained, three epochs, validation, test
     monkeypatch.setattr(training, "score", lambda model, images: (next(losses), 1))
     _, _, metrics = train(tiny_config(epochs=3))
     assert metrics["selected_epoch"] == 2
 
 
-def test_the_learning_rate_warms_up_and_falls_to_zero() -> None:
+def test_the_learning_rate_warms_up_and_falls_to_zero():
     rates = [learning_rate(1.0, 0.1, step, 1000) for step in range(1000)]
     assert rates[0] == pytest.approx(0.01, rel=1e-3)
     assert max(rates) == pytest.approx(rates[99]) and 0.9 < max(rates) <= 1
@@ -181,12 +166,12 @@ def test_the_learning_rate_warms_up_and_falls_to_zero() -> None:
     assert all(b < a for a, b in pairwise(rates[100:]))
 
 
-def test_a_diverging_training_is_reported() -> None:
+def test_a_diverging_training_is_reported():
     with pytest.raises(InputError, match=r"diverged in epoch 1.*lower learning_rate"):
         train(tiny_config(learning_rate=1e30))
 
 
-def test_the_random_model_is_the_untrained_one() -> None:
+def test_the_random_model_is_the_untrained_one():
     config = tiny_config("vit-random")
     model, log, metrics = train(config)
     fresh = new_model(config).state_dict()
@@ -194,17 +179,12 @@ def test_the_random_model_is_the_untrained_one() -> None:
     assert set(log["epoch"]) == {0} and metrics["required_test_accuracy"] is None
 
 
-def test_the_required_accuracy_is_enforced(finished: TrainedModel) -> None:
+def test_the_required_accuracy_is_enforced(finished):
     with pytest.raises(RequirementError, match=r"vit- \(seed 0\) classifies .* below the required"):
         require_accuracy(finished)
 
 
-# --- the results cache ---
-
-
-def test_a_finished_run_is_read_and_not_trained_again(
-    finished: TrainedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finished_run_is_read_and_not_trained_again(finished, monkeypatch):
     monkeypatch.setattr(training, "train_on", None)
     again = trained(finished.config, finished.run.folder.parent, progress=False)
     pixels = random_pixels(3)
@@ -216,9 +196,7 @@ def test_a_finished_run_is_read_and_not_trained_again(
 
 @pytest.mark.parametrize("name", [*FILES, MANIFEST])
 @pytest.mark.parametrize("how", ["missing", "truncated", "emptied", "a pipe"])
-def test_a_damaged_run_is_refused_with_advice(
-    finished: TrainedModel, tmp_path: Path, name: str, how: str
-) -> None:
+def test_a_damaged_run_is_refused_with_advice(finished, tmp_path, name, how):
     file = copied(finished.run, tmp_path) / name
     content = file.read_bytes()
     file.unlink()
@@ -231,15 +209,24 @@ def test_a_damaged_run_is_refused_with_advice(
     assert str(file.parent) in str(caught.value)
 
 
-def test_weights_of_another_configuration_are_refused(
-    finished: TrainedModel, tmp_path: Path
-) -> None:
-    written(finished, tmp_path, tiny_config("vit").model_dump())
-    with pytest.raises(InputError, match="not those of its config"):
-        load_model(tmp_path / "run")
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        *((dict.fromkeys([field], 16384), "not of the width and depth")
+          for field in ("depth", "width", "ratio")),
+        (tiny_config("vit").model_dump(), "not those of its config"),
+        # The network whose heads shared their values whatever a variant's name said.
+        ({"ffn_ratio": 2, "value_scale": 0.5},
+         r"of an earlier release.*train it again, as vit-shared"),
+    ],
+)  # fmt: skip
+def test_weights_of_another_configuration_are_refused(finished, tmp_path, stated, said):
+    """A giant before it is made."""
+    written(finished, tmp_path, finished.config.model_dump() | stated)
+    refuses(said, load_model, tmp_path / "run")
 
 
-def test_a_run_under_the_name_of_another_is_refused(finished: TrainedModel, tmp_path: Path) -> None:
+def test_a_run_under_the_name_of_another_is_refused(finished, tmp_path):
     other = finished.config.model_copy(update={"seed": 5})
     copied(finished.run, tmp_path).rename(tmp_path / other.folder_name())
     with pytest.raises(InputError, match=r"another run than it holds \(seed \d+, not 5\)"):
@@ -247,78 +234,26 @@ def test_a_run_under_the_name_of_another_is_refused(finished: TrainedModel, tmp_
 
 
 @pytest.mark.parametrize("change", ["surplus", "missing", "integers", "bool"])
-def test_weights_that_are_not_the_models_are_refused_by_name(
-    finished: TrainedModel, tmp_path: Path, change: str
-) -> None:
+def test_weights_that_are_not_the_models_are_refused_by_name(finished, tmp_path, change):
     weights = dict(finished.run.weights)
-    name = sorted(weights)[0]
-    if change == "surplus":
-        name = "of.another"
-        weights[name] = torch.zeros(3)
-    elif change == "missing":
+    name = "of.another" if change == "surplus" else sorted(weights)[0]
+    if change == "missing":
         del weights[name]
     else:
-        weights[name] = weights[name].to(torch.int64 if change == "integers" else torch.bool)
+        dtype = {"integers": torch.int64, "bool": torch.bool}.get(change, torch.float32)
+        weights[name] = weights.get(name, torch.zeros(3)).to(dtype)
     with pytest.raises(InputError, match=name):
         written(finished, tmp_path, finished.config.model_dump(), weights)
         load_model(tmp_path / "run")
 
 
-@pytest.mark.parametrize("field", ["depth", "width", "ratio"])
-def test_a_run_that_states_a_giant_is_refused_before_it_is_made(
-    finished: TrainedModel, tmp_path: Path, field: str
-) -> None:
-    written(finished, tmp_path, finished.config.model_dump() | {field: 16384})
-    with pytest.raises(InputError, match="not of the width and depth"):
-        load_model(tmp_path / "run")
-
-
-def test_interrupted_training_leaves_earlier_results_whole(
-    finished: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = copied(finished.run, tmp_path)
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Loop, "step", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        trained(tiny_config("vit+"), tmp_path, progress=False)
-    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
-    load_run(folder)
-
-
-@pytest.mark.parametrize("written", range(len(FILES) + 1))
-def test_an_interrupted_save_leaves_nothing_behind(
-    finished: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
-) -> None:
-    genuine, calls = store.write_atomically, []
-
-    def failing(path: Path, content: str | bytes) -> Path:
-        if len(calls) == written:
-            raise KeyboardInterrupt
-        calls.append(path)
-        return genuine(path, content)
-
-    monkeypatch.setattr(store, "write_atomically", failing)
-    run = finished.run
-    with pytest.raises(KeyboardInterrupt):
-        store.save_run(tmp_path / "run", config={}, weights=run.weights, log=run.log, metrics={})
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_run_finished_by_another_process_first_stays(
-    finished: TrainedModel, tmp_path: Path
-) -> None:
+def test_a_run_finished_by_another_process_first_stays(finished, tmp_path):
     folder = copied(finished.run, tmp_path)
     kept = store.save_run(
         folder, config={}, weights={}, log=finished.run.log, metrics={"late": True}
     )
     assert kept.metrics == finished.run.metrics
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
-
-
-# --- configuration ---
 
 
 @pytest.mark.parametrize(
@@ -352,13 +287,13 @@ def test_a_run_finished_by_another_process_first_stays(
         ([], "must hold a JSON object"),
     ],
 )
-def test_a_bad_configuration_is_refused_with_advice(fields: object, message: str) -> None:
+def test_a_bad_configuration_is_refused_with_advice(fields, message):
     with pytest.raises(InputError, match=message) as caught:
         TrainConfig.from_json_object(fields, "config.json")
     assert "config.json" in str(caught.value)
 
 
-def test_every_field_enters_the_name_of_the_run() -> None:
+def test_every_field_enters_the_name_of_the_run():
     """Two configurations that differ anywhere must not share a folder."""
     base = default_config("vit")
     changed = {
@@ -383,26 +318,16 @@ def test_every_field_enters_the_name_of_the_run() -> None:
     assert len({default_config(variant).folder_name() for variant in FORM_OF}) == len(FORM_OF)
 
 
-def test_an_earlier_run_is_refused_in_a_sentence(finished: TrainedModel, tmp_path: Path) -> None:
-    """Of the network whose heads shared their values whatever a variant's name said."""
-    written(finished, tmp_path, finished.config.model_dump() | {"ffn_ratio": 2, "value_scale": 0.5})
-    with pytest.raises(InputError, match=r"of an earlier release.*train it again, as vit-shared"):
-        load_model(tmp_path / "run")
-
-
-def test_an_ordinary_variant_is_the_network_of_the_study() -> None:
+def test_an_ordinary_variant_is_the_network_of_the_study():
     own = StudyNet(Design(), task("digits").reads, 4)
     for name, value in new_model(default_config("vit", 4)).state_dict().items():
         assert torch.equal(value, own.state_dict()[name]), name
 
 
-# --- forms of H through training ---
-
-
 @pytest.mark.parametrize(
     "variant", ["vit-clip-minus", "vit-shared-disc", "vit-shared-interval", "vit-shared-band"]
 )
-def test_spectra_lie_in_the_region_at_every_logged_step(variant: str) -> None:
+def test_spectra_lie_in_the_region_at_every_logged_step(variant):
     """Learning rate 0.1, fifty times the figures': H stays, and consensus dominates no image."""
     config = tiny_config(
         variant, batch_size=32, learning_rate=0.1, tied=variant == "vit-shared-interval"
@@ -418,7 +343,7 @@ def test_spectra_lie_in_the_region_at_every_logged_step(variant: str) -> None:
         assert float(own.projection.form.s) > 1
 
 
-def test_a_vit_minus_beyond_its_safe_interval_is_shown(tmp_path: Path) -> None:
+def test_a_vit_minus_beyond_its_safe_interval_is_shown(tmp_path):
     """-psi^2 drawn down to -6: the log and the table say which share of H is no longer safe."""
     config = tiny_config("vit-", std=1.0, epochs=1)
     model = trained(config, tmp_path, progress=False)
@@ -445,9 +370,7 @@ def test_a_vit_minus_beyond_its_safe_interval_is_shown(tmp_path: Path) -> None:
         {"variant": "vit", "placement": "post", "gains": "fixed"},
     ],
 )
-def test_every_choice_is_stored_read_back_and_inspected(
-    tmp_path: Path, how: dict[str, object]
-) -> None:
+def test_every_choice_is_stored_read_back_and_inspected(tmp_path, how):
     found = trained(tiny_config(epochs=1, **how), tmp_path, progress=False)
     again = load_model(found.run.folder)
     for name, value in found.model.state_dict().items():
@@ -459,18 +382,13 @@ def test_every_choice_is_stored_read_back_and_inspected(
     assert max(seen.av_error) < 1e-4
 
 
-# --- the command line ---
-
-
 def write_config(tmp_path: Path, **fields: object) -> str:
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**TINY, "epochs": 1, **fields}))
     return str(path)
 
 
-def test_the_command_trains_all_variants_and_then_reads_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_trains_all_variants_and_then_reads_them(tmp_path, capsys):
     command = ["train", write_config(tmp_path), "--device", "cpu", "--out", str(tmp_path / "out")]
     assert main(command) == 0
     first = capsys.readouterr().out

@@ -1,10 +1,7 @@
 """What models are trained and scored on: CIFAR as it comes, shares, corruptions, the recipe."""
 
-from __future__ import annotations
-
 import io
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +11,7 @@ import pytest
 import torch
 from PIL import Image
 
-from oversmoothing import main
+from oversmoothing import InputError, main, open_model
 from oversmoothing.experiments.digits import data as module
 from oversmoothing.experiments.digits.corruptions import (
     KINDS,
@@ -41,8 +38,8 @@ from oversmoothing.experiments.digits.training_config import (
 )
 from oversmoothing.experiments.digits.training_loop import drawn_from, training_batch
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 
 CPU = torch.device("cpu")
 # Of each class: 4 training images, of which one is for validation, and 2 test images.
@@ -50,7 +47,7 @@ SMALL = Sizes(32, 3, 10, 30, 10, 20)
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, np.ndarray]]:
+def small(monkeypatch):
     """CIFAR-10 in small: as many images as a test can hold."""
     monkeypatch.setitem(SIZES, "cifar10", SMALL)
     monkeypatch.setattr(module, "OFFICIAL", (40, 20))
@@ -105,12 +102,7 @@ def same_parts(one: DataParts, other: DataParts) -> None:
         assert torch.equal(a.pixels, b.pixels) and torch.equal(a.labels, b.labels)
 
 
-# --- CIFAR as it comes ---
-
-
-def test_parquet_archive_and_hub_give_the_same_images(
-    small: dict[str, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parquet_archive_and_hub_give_the_same_images(small, tmp_path, monkeypatch):
     write_parquet(tmp_path / "a" / "cifar10", small)
     (tmp_path / "b").mkdir()
     write_archive(tmp_path / "b", small)
@@ -119,7 +111,7 @@ def test_parquet_archive_and_hub_give_the_same_images(
     asked = []
     import huggingface_hub
 
-    def fetched(repo: str, **given: object) -> str:
+    def fetched(repo, **given):
         asked.append((repo, given))
         return str(tmp_path / "a" / "cifar10")
 
@@ -134,20 +126,16 @@ def test_parquet_archive_and_hub_give_the_same_images(
     assert torch.equal(torch.unique(both, dim=0), torch.unique(wanted, dim=0))
 
 
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        ("none", "holds none of it: give --data-dir"),
-        ("shard", r"images of \d+ classes were found, 40 of 10"),
-        ("garbled", "cannot be read as cifar10"),
-        ("column", "cannot be read as cifar10"),
-        ("archive", "cannot be read"),
-        ("bytes", "no multiple of the 3073"),
-    ],
+@cases(
+    "damage, message",
+    ("none", "holds none of it: give --data-dir"),
+    ("shard", r"images of \d+ classes were found, 40 of 10"),
+    ("garbled", "cannot be read as cifar10"),
+    ("column", "cannot be read as cifar10"),
+    ("archive", "cannot be read"),
+    ("bytes", "no multiple of the 3073"),
 )
-def test_a_wrong_data_folder_is_said_in_a_sentence(
-    small: dict[str, np.ndarray], tmp_path: Path, damage: str, message: str
-) -> None:
+def test_a_wrong_data_folder_is_said_in_a_sentence(small, tmp_path, damage, message):
     folder = tmp_path / "cifar10"
     if damage in ("shard", "garbled", "column"):
         write_parquet(folder, small)
@@ -170,9 +158,7 @@ def test_a_wrong_data_folder_is_said_in_a_sentence(
     assert "\n" not in str(caught.value)
 
 
-def test_the_command_says_what_the_data_folder_lacks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_what_the_data_folder_lacks(tmp_path, capsys):
     command = ["train", "--recipe", "cifar100-small", "--data-dir", str(tmp_path)]
     assert main([*command, "--out", str(tmp_path / "out")]) == 2
     assert "cifar100 is needed and" in capsys.readouterr().err
@@ -180,7 +166,7 @@ def test_the_command_says_what_the_data_folder_lacks(
     assert "Choose cifar10-vit-ti, cifar100-small" in capsys.readouterr().err
 
 
-def test_every_recipe_is_a_configuration() -> None:
+def test_every_recipe_is_a_configuration():
     for name in recipes():
         (found,) = configurations(None, "vit-", 3, name)
         assert found.variant == "vit-" and found.seed == 3
@@ -190,19 +176,14 @@ def test_every_recipe_is_a_configuration() -> None:
     assert paper.epochs == 300 and paper.augmentation == "deit"
 
 
-def test_a_toml_file_that_is_none_is_said(tmp_path: Path) -> None:
+def test_a_toml_file_that_is_none_is_said(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text("depth = ")
-    with pytest.raises(InputError, match="is not TOML"):
-        configurations(str(path), None, None)
-    with pytest.raises(InputError, match="choose one"):
-        configurations(str(path), None, None, "cifar100-small")
+    refuses("is not TOML", lambda: configurations(str(path), None, None))
+    refuses("choose one", lambda: configurations(str(path), None, None, "cifar100-small"))
 
 
-# --- shares of it ---
-
-
-def test_smaller_shares_lie_within_larger_ones_with_all_classes() -> None:
+def test_smaller_shares_lie_within_larger_ones_with_all_classes():
     whole = digits()
     rows = lambda part: {bytes(one.numpy()) for one in part.train.pixels}  # noqa: E731
     tenth, half = whole.with_fraction(0.1), whole.with_fraction(0.5)
@@ -217,9 +198,6 @@ def test_smaller_shares_lie_within_larger_ones_with_all_classes() -> None:
         assert part.validation is whole.validation and part.test is whole.test
 
 
-# --- corruptions ---
-
-
 def colours(count: int = 6) -> LabelledImages:
     """Smooth pictures, such that noise and blur have something to take."""
     t = torch.linspace(0, 6, 32)
@@ -229,15 +207,14 @@ def colours(count: int = 6) -> LabelledImages:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_corruption_repeats_keeps_its_range_and_grows_with_severity(kind: str) -> None:
+def test_corruption_repeats_keeps_its_range_and_grows_with_severity(kind):
     for images in (colours(), LabelledImages(digits().test.pixels[:40], digits().test.labels[:40])):
         if kind not in kinds_for(images):
             continue
         assert corrupted(images, kind, 0) is images
         distances = []
         for severity in SEVERITIES[1:]:
-            found = corrupted(images, kind, severity)
-            again = corrupted(images, kind, severity)
+            found, again = (corrupted(images, kind, severity) for _ in "12")
             assert torch.equal(found.pixels, again.pixels)
             assert found.pixels.shape == images.pixels.shape
             assert found.pixels.dtype == images.pixels.dtype
@@ -249,7 +226,7 @@ def test_corruption_repeats_keeps_its_range_and_grows_with_severity(kind: str) -
             assert distances[-1] >= distances[0]
 
 
-def test_the_constants_are_what_the_definitions_say() -> None:
+def test_the_constants_are_what_the_definitions_say():
     grey = LabelledImages(torch.zeros(4, 8, 8), torch.zeros(4, dtype=torch.int64))
     assert torch.allclose(corrupted(grey, "brightness", 1).pixels, torch.full((4, 8, 8), 0.1))
     noise = corrupted(
@@ -272,7 +249,7 @@ def test_the_constants_are_what_the_definitions_say() -> None:
 
 
 @pytest.mark.parametrize(("severity", "sigma"), [(1, 0.4), (2, 0.6), (3, 0.7), (4, 0.8), (5, 1)])
-def test_a_blur_is_the_gaussian_of_its_severity(severity: int, sigma: float) -> None:
+def test_a_blur_is_the_gaussian_of_its_severity(severity, sigma):
     """A white point on black: exp(-k^2/(2 sigma^2)) along either side, which sums to 1."""
     point = torch.full((1, 15, 15), -1.0)
     point[0, 7, 7] = 1.0
@@ -283,18 +260,13 @@ def test_a_blur_is_the_gaussian_of_its_severity(severity: int, sigma: float) -> 
     torch.testing.assert_close((found[0] + 1) / 2, weights.outer(weights), rtol=0, atol=1e-6)
 
 
-def test_unknown_corruptions_are_refused() -> None:
-    with pytest.raises(InputError, match="no corruption 'snow'"):
-        corrupted(colours(), "snow", 1)
-    with pytest.raises(InputError, match="no corruption 'saturate'"):
-        corrupted(digits().test, "saturate", 1)
-    with pytest.raises(InputError, match="severity 6"):
-        corrupted(colours(), "fog", 6)
+def test_unknown_corruptions_are_refused():
+    refuses("no corruption 'snow'", lambda: corrupted(colours(), "snow", 1))
+    refuses("no corruption 'saturate'", lambda: corrupted(digits().test, "saturate", 1))
+    refuses("severity 6", lambda: corrupted(colours(), "fog", 6))
 
 
-def test_published_corruptions_are_read_where_they_lie(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_published_corruptions_are_read_where_they_lie(tmp_path, monkeypatch):
     monkeypatch.setattr("oversmoothing.experiments.digits.corruptions.TEST_IMAGES", 2)
     assert published("cifar100", tmp_path, "fog", 1) is None
     assert published("digits", tmp_path, "fog", 1) is None
@@ -307,19 +279,15 @@ def test_published_corruptions_are_read_where_they_lie(
     assert found is not None and found.labels.tolist() == [4, 5]
     assert np.array_equal(found.pixels.numpy(), pixels[4:6].transpose(0, 3, 1, 2))
     np.save(folder / "fog.npy", pixels[:3])
-    with pytest.raises(InputError, match="cannot be read as CIFAR-100-C"):
-        published("cifar100", tmp_path, "fog", 3)
+    refuses("cannot be read as CIFAR-100-C", published, "cifar100", tmp_path, "fog", 3)
     np.save(folder / "fog.npy", np.array([object()]), allow_pickle=True)
-    with pytest.raises(InputError, match="cannot be read as CIFAR-100-C"):
-        published("cifar100", tmp_path, "fog", 3)
+    refuses("cannot be read as CIFAR-100-C", published, "cifar100", tmp_path, "fog", 3)
 
-
-# --- the recipe, and a model of pictures ---
 
 PAPER = {"data": "cifar10", "augmentation": "deit", "depth": 2, "width": 16, "heads": 2, "patch": 8}
 
 
-def test_mixed_images_carry_mixed_targets_and_global_randomness_is_left_alone() -> None:
+def test_mixed_images_carry_mixed_targets_and_global_randomness_is_left_alone():
     config, images = TrainConfig(**PAPER), LabelledImages(colours(8).pixels, torch.arange(8))
     before, seen = torch.get_rng_state(), set()
     for seed in range(8):
@@ -336,8 +304,8 @@ def test_mixed_images_carry_mixed_targets_and_global_randomness_is_left_alone() 
     assert len(seen) == 2  # mixup has one share for a batch, CutMix one an image
 
 
-def test_noise_in_the_pass_follows_its_generator_alone() -> None:
-    def drawn(seed: int) -> torch.Tensor:
+def test_noise_in_the_pass_follows_its_generator_alone():
+    def drawn(seed):
         with drawn_from(torch.Generator().manual_seed(seed), CPU):
             return torch.rand(4)
 
@@ -347,7 +315,7 @@ def test_noise_in_the_pass_follows_its_generator_alone() -> None:
     assert torch.equal(drawn(0), first) and not torch.equal(drawn(1), first)
 
 
-def test_stochastic_depth_keeps_the_mean_and_rests_in_evaluation() -> None:
+def test_stochastic_depth_keeps_the_mean_and_rests_in_evaluation():
     layer = new_model(TrainConfig(**{**PAPER, "drop_path": 0.5})).blocks()[-1]
     branch = torch.ones(4000, 1, 1)
     layer.train()
@@ -358,9 +326,7 @@ def test_stochastic_depth_keeps_the_mean_and_rests_in_evaluation() -> None:
     assert layer.eval()._kept(branch) is branch
 
 
-def test_a_model_of_pictures_trains_in_bfloat16_is_stored_and_inspected(
-    small: dict[str, np.ndarray], tmp_path: Path
-) -> None:
+def test_a_model_of_pictures_trains_in_bfloat16_is_stored_and_inspected(small, tmp_path):
     write_parquet(tmp_path / "cifar10", small)
     config = TrainConfig(
         **{**PAPER, "variant": "vit-shared-band", "precision": "bfloat16", "drop_path": 0.1,

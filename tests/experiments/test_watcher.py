@@ -1,11 +1,8 @@
 """Watching a training changes nothing of it, and what is recorded is what the model did."""
 
-from __future__ import annotations
-
 import gc
 import warnings
 import weakref
-from collections.abc import Iterator
 from contextlib import nullcontext
 
 import numpy as np
@@ -14,12 +11,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from oversmoothing import InputError, Watcher, describe
+from oversmoothing import Watcher, describe, metrics
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.inspection import watcher as room
 from oversmoothing.experiments.inspection.heads_and_why import ValueModes
 from oversmoothing.simulations.state import one_thread
-from oversmoothing.simulations.state_metrics import metrics
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 from tests.support.tiny_models import tiny_model
 from tests.support.tiny_transformers import Stack, hooks, pixels, tiny, tokens
 
@@ -27,7 +25,7 @@ BATCH = 8
 
 
 @pytest.fixture(autouse=True)
-def one() -> Iterator[None]:
+def one():
     with one_thread():
         yield
 
@@ -166,8 +164,7 @@ def test_an_interrupted_pass_leaves_nothing_behind():
     with Watcher(model, every=1, budget=None) as watcher:
         second = list(describe(model).layers)[1].block
         handle = second.register_forward_pre_hook(lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            model(pixels())
+        refuses("", lambda: model(pixels()), error=ZeroDivisionError)
         handle.remove()
         model(pixels())
     assert list(watcher.to_frame()["layer"]) == [0, 1, 2]
@@ -189,11 +186,11 @@ def test_any_module_is_watched_by_its_blocks_and_a_described_one_with_its_spectr
 
 def test_a_block_that_runs_many_times_is_seen_each_time():
     class Again(nn.Module):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__()
             self.inner = Stack(depth=1)
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             x = self.inner.embed(x)
             for _ in range(3):
                 x = self.inner.floors[0](x)
@@ -216,7 +213,7 @@ def test_the_digits_models_of_the_project_are_watched():
 
 @pytest.mark.filterwarnings("ignore:Guards may run slower")  # of torch, on Python 3.13.0
 def test_a_compiled_model_is_watched_by_a_pass_of_its_own_and_computes_the_same():
-    def losses(watch: bool) -> tuple[list[float], list[int]]:
+    def losses(watch):
         torch.manual_seed(0)
         model = tiny("vit", hidden_dropout_prob=0.1).train()
         compiled = torch.compile(model, backend="eager")
@@ -257,28 +254,22 @@ def test_a_budget_that_is_spent_puts_a_watch_off_and_takes_spectra_in_turn(monke
     assert "steps watched" in repr(watcher)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"every": 0}, "at least 1"),
-        ({"inputs": 0}, "at least 1"),
-        ({"budget": 0.0}, "budget is 0.0"),
-        ({"mode": "training"}, "mode is 'training'"),
-        ({"blocks": "nowhere"}, "has no part 'nowhere'"),
-    ],
+@cases(
+    "options, words",
+    ({"every": 0}, "at least 1"),
+    ({"inputs": 0}, "at least 1"),
+    ({"budget": 0.0}, "budget is 0.0"),
+    ({"mode": "training"}, "mode is 'training'"),
+    ({"blocks": "nowhere"}, "has no part 'nowhere'"),
 )
 def test_options_out_of_range_are_refused(options, words):
-    with pytest.raises(InputError, match=words):
-        Watcher(tiny("vit"), **options)
+    refuses(words, lambda: Watcher(tiny("vit"), **options))
 
 
 def test_data_parallel_and_what_is_no_module_are_refused():
-    with pytest.raises(InputError, match="DataParallel copies the model"):
-        Watcher(nn.DataParallel(tiny("vit")))
-    with pytest.raises(InputError, match="int is no module"):
-        Watcher(42)
-    with pytest.raises(InputError, match="no softmax"):
-        Watcher(nn.Linear(2, 2))
+    refuses("DataParallel copies the model", lambda: Watcher(nn.DataParallel(tiny("vit"))))
+    refuses("int is no module", Watcher, 42)
+    refuses("no softmax", lambda: Watcher(nn.Linear(2, 2)))
 
 
 def test_the_numbers_are_saved_whole(tmp_path):

@@ -1,9 +1,6 @@
 """The guide's five lines in a script of each trainer, run on the digits with their own loggers."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +18,7 @@ LAYERS = 3
 
 
 @pytest.fixture(autouse=True)
-def one() -> Iterator[None]:
+def one():
     with one_thread():
         yield
 

@@ -1,7 +1,5 @@
 """Why: regions of eigenvalues, asymmetry, mixing of attention and the tilt of the tokens."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -19,6 +17,7 @@ from oversmoothing.experiments.inspection.heads_and_why import (
 from oversmoothing.experiments.inspection.spectra import alignment, principal, tilt
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
+from tests.support.cases import cases
 from tests.support.made_models import draw
 
 
@@ -29,26 +28,24 @@ def heads_of(H: Tensor, heads: int = 1) -> Heads:
     return Heads(same, same, (H.T / heads).expand(heads, d, d), same)
 
 
-@pytest.mark.parametrize(
-    ("h", "region"),
-    [
-        (0, "zero"),
-        (-0.5, "universal_disc"),
-        (-1, "universal_disc"),
-        (-0.5 + 0.5j, "universal_disc"),
-        (1e-300, "positive"),
-        (0.1 + 3j, "positive"),
-        (-1.0001, "other"),
-        (-0.5 + 0.51j, "other"),
-        (1j, "other"),
-    ],
+@cases(
+    "h, region",
+    (0, "zero"),
+    (-0.5, "universal_disc"),
+    (-1, "universal_disc"),
+    (-0.5 + 0.5j, "universal_disc"),
+    (1e-300, "positive"),
+    (0.1 + 3j, "positive"),
+    (-1.0001, "other"),
+    (-0.5 + 0.51j, "other"),
+    (1j, "other"),
 )
-def test_every_eigenvalue_lies_in_one_region(h: complex, region: str) -> None:
+def test_every_eigenvalue_lies_in_one_region(h, region):
     share = regions(np.array([h], dtype=np.complex128))
     assert share == {name: float(name == region) for name in REGIONS}
 
 
-def test_heads_of_low_rank_have_exact_zeros() -> None:
+def test_heads_of_low_rank_have_exact_zeros():
     weights = Heads(draw(3, 8, 2), draw(3, 8, 2), draw(3, 8, 2), draw(3, 2, 8, seed=1))
     why = ValueModes.of(weights).why
     assert why["head_h_zero"] == (8 - 2) / 8
@@ -57,9 +54,7 @@ def test_heads_of_low_rank_have_exact_zeros() -> None:
     np.testing.assert_allclose(value_projection(weights), expected.T, atol=1e-13)
 
 
-def test_eigenvalues_that_are_0_for_want_of_rank_are_0_and_not_what_rounding_makes_of_them() -> (
-    None
-):
+def test_eigenvalues_that_are_0_for_want_of_rank_are_0_and_not_what_rounding_makes_of_them():
     """Four heads share two W_V (grouped queries): the rank of H is 4 of 12."""
     d, r, groups = 12, 2, 2
     W_V = draw(groups, d, r).repeat_interleave(2, dim=0)
@@ -77,7 +72,7 @@ def test_eigenvalues_that_are_0_for_want_of_rank_are_0_and_not_what_rounding_mak
     )
 
 
-def test_symmetric_is_0_skew_is_infinite_and_both_are_normal() -> None:
+def test_symmetric_is_0_skew_is_infinite_and_both_are_normal():
     M = draw(6, 6)
     symmetric, skew = (ValueModes.of(heads_of(M + s * M.T)).why for s in (1, -1))
     assert symmetric["asymmetry"] == 0
@@ -93,7 +88,7 @@ def test_symmetric_is_0_skew_is_infinite_and_both_are_normal() -> None:
 
 
 @pytest.mark.parametrize("d", [2, 12, 64])
-def test_independent_entries_are_as_asymmetric_as_is_computed_of_them(d: int) -> None:
+def test_independent_entries_are_as_asymmetric_as_is_computed_of_them(d):
     """Root mean squares over draws of H, and of products of two drawn factors."""
     for factor in (lambda seed: draw(d, d, seed=seed),
                    lambda seed: draw(d, 4, seed=seed) @ draw(4, d, seed=1000 + seed)):  # fmt: skip
@@ -106,12 +101,12 @@ def test_independent_entries_are_as_asymmetric_as_is_computed_of_them(d: int) ->
     assert one == pytest.approx(np.linalg.norm(H - H.T) / np.linalg.norm(H + H.T))
 
 
-def test_a_zero_projection_is_a_legal_case() -> None:
+def test_a_zero_projection_is_a_legal_case():
     why = ValueModes.of(heads_of(torch.zeros(3, 3, dtype=torch.float64))).why
     assert why["h_zero"] == 1 and why["asymmetry"] == 0 and why["h_abs_max"] == 0
 
 
-def test_the_dobrushin_coefficient_bounds_the_subdominant_modulus() -> None:
+def test_the_dobrushin_coefficient_bounds_the_subdominant_modulus():
     assert float(dobrushin(torch.eye(4))) == 1
     assert float(dobrushin(torch.full((5, 5), 0.2))) == 0
     assert float(dobrushin(torch.ones(1, 1))) == 0
@@ -120,7 +115,7 @@ def test_the_dobrushin_coefficient_bounds_the_subdominant_modulus() -> None:
     assert (dobrushin(A).numpy() >= second - 1e-12).all()
 
 
-def test_the_two_orders_differ_where_the_largest_eigenvalue_is_negative() -> None:
+def test_the_two_orders_differ_where_the_largest_eigenvalue_is_negative():
     H = torch.diag(torch.tensor([-0.9, 0.5, 0.1], dtype=torch.float64))
     by_modulus, by_residual = (
         principal(ValueModes.of(heads_of(H)), each) for each in ("modulus", "residual")
@@ -129,7 +124,7 @@ def test_the_two_orders_differ_where_the_largest_eigenvalue_is_negative() -> Non
     assert by_residual.value == 0.5 and abs(by_residual.basis[1, 0]) == 1
 
 
-def test_a_complex_pair_spans_an_invariant_plane() -> None:
+def test_a_complex_pair_spans_an_invariant_plane():
     H = torch.zeros(3, 3, dtype=torch.float64)
     H[:2, :2] = torch.tensor([[0.1, -2.0], [2.0, 0.1]])
     found = principal(ValueModes.of(heads_of(H)), "residual")
@@ -137,7 +132,7 @@ def test_a_complex_pair_spans_an_invariant_plane() -> None:
     np.testing.assert_allclose(np.abs(found.basis[2]), 0, atol=1e-12)
 
 
-def test_tokens_of_a_residual_power_method_tilt_to_the_residual_direction() -> None:
+def test_tokens_of_a_residual_power_method_tilt_to_the_residual_direction():
     """X <- X + X W turns every row toward the eigenvector of H with the largest |1 + h|."""
     M = draw(8, 8)
     H = M @ torch.diag(torch.linspace(-0.9, 0.6, 8, dtype=torch.float64)) @ torch.linalg.inv(M)
@@ -158,7 +153,7 @@ def test_tokens_of_a_residual_power_method_tilt_to_the_residual_direction() -> N
     assert (by_modulus < gain).all()
 
 
-def test_padding_is_left_out_of_the_tilt() -> None:
+def test_padding_is_left_out_of_the_tilt():
     heads, X, Y = heads_of(draw(4, 4)), draw(1, 5, 4, seed=1), draw(1, 5, 4, seed=2)
     keep = torch.tensor([[True, True, True, False, False]])
     found = principal(ValueModes.of(heads), "modulus")

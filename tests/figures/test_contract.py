@@ -4,14 +4,11 @@ A new file of `paper_figures/figures/` meets all of it here; it brings a check o
 (`held_theory.py`, `held_models.py`) and a thumbnail (`python -m tests.figures.pictures NAME`).
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -45,7 +42,7 @@ def checked(name: str, csv: pd.DataFrame, small: Tables) -> None:
 
 
 @every_figure
-def test_a_figure_has_its_words(name: str) -> None:
+def test_a_figure_has_its_words(name):
     own = figure(name)
     assert own.name == name and own.title == title(name)
     assert 20 < len(own.title) < 100 and not own.title.endswith(".")
@@ -55,9 +52,7 @@ def test_a_figure_has_its_words(name: str) -> None:
 
 
 @every_figure
-def test_a_figure_writes_the_same_four_files_and_its_csv_says_it_all(
-    name: str, small: Tables, tmp_path: Path
-) -> None:
+def test_a_figure_writes_the_same_four_files_and_its_csv_says_it_all(name, small, tmp_path):
     table = small[name]
     own = replace(figure(name), data=lambda context: table)
     first, second = (
@@ -84,7 +79,7 @@ def test_a_figure_writes_the_same_four_files_and_its_csv_says_it_all(
 
 
 @every_figure
-def test_a_csv_is_what_theory_or_record_say(name: str, small: Tables) -> None:
+def test_a_csv_is_what_theory_or_record_say(name, small):
     csv = read_back(small[name].to_csv(index=False))
     assert {*HELD[name].free, *HELD[name].only} <= set(csv)
     checked(name, csv, small)
@@ -107,7 +102,7 @@ def planted(csv: pd.DataFrame, column: str, row: int) -> pd.DataFrame:
 
 
 @every_figure
-def test_an_error_in_a_column_is_seen(name: str, small: Tables) -> None:
+def test_an_error_in_a_column_is_seen(name, small):
     csv = read_back(small[name].to_csv(index=False))
     own = HELD[name]
     rng = np.random.default_rng(0)
@@ -126,7 +121,7 @@ def test_an_error_in_a_column_is_seen(name: str, small: Tables) -> None:
     assert not unseen
 
 
-def test_every_figure_and_nothing_else_has_a_check_and_a_thumbnail() -> None:
+def test_every_figure_and_nothing_else_has_a_check_and_a_thumbnail():
     kept = {path.stem for path in pictures.KEPT.glob("*.png")}
     assert kept == set(FIGURES) == set(TOLERANCE), "python -m tests.figures.pictures"
     assert set(HELD) == set(FIGURES)
@@ -136,7 +131,7 @@ def test_every_figure_and_nothing_else_has_a_check_and_a_thumbnail() -> None:
 
 @pytest.mark.skipif(not pictures.AS_KEPT, reason="drawn by another version of matplotlib")
 @every_figure
-def test_a_figure_looks_as_it_did_and_faults_would_be_seen(name: str, small: Tables) -> None:
+def test_a_figure_looks_as_it_did_and_faults_would_be_seen(name, small):
     table, kept = timed_by_a_law().get(name), pictures.stored(name)
     table = small[name] if table is None else table
     away = pictures.distance(pictures.shrunk(pictures.drawn(name, table)), kept)
@@ -149,9 +144,7 @@ def test_a_figure_looks_as_it_did_and_faults_would_be_seen(name: str, small: Tab
 
 
 @pytest.mark.parametrize("name", RENAMED)
-def test_an_old_name_lists_its_new_figure_and_says_so(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_old_name_lists_its_new_figure_and_says_so(name, capsys):
     new = RENAMED[name][0]
     assert name not in FIGURES and (not new or new in FIGURES)
     assert main(["figures", "--list", name]) == 0

@@ -1,37 +1,35 @@
 """The explorer in a real browser: its arithmetic and its examples against Python's."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import subprocess
 import sys
 from contextlib import redirect_stdout
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 from scipy.optimize import linear_sum_assignment
 
 import oversmoothing
+from oversmoothing import golden_case
 from oversmoothing.paper_figures.explorer.explorer_page import PRESETS, write_explorer
 from oversmoothing.simulations.generators.attention import row_softmax
 from oversmoothing.simulations.sweep.points import cosine_extremes, effective_rank, iterate
-from oversmoothing.theory.claims.golden import golden_case
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.formulas import disc, dominance
 from tests.support.browser import DESKTOP, PHONE, opened
+from tests.support.cases import cases
 
 CASES, DEPTH = 1000, 12
 KINDS = ("softmax", "psd", "symmetric", "averaging", "circle")
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(tmp_path_factory):
     return write_explorer(tmp_path_factory.mktemp("explorer"))
 
 
@@ -49,24 +47,11 @@ def drawn_states() -> list[dict[str, Any]]:
             {"re": rng.uniform(-2.5, 0.8), "im": pair * rng.uniform(0, 1.5), "pair": bool(pair)}
             for pair in rng.integers(2, size=rng.integers(1, 4))
         ]
-        states.append(
-            {
-                "n": n,
-                "seed": int(rng.integers(1000)),
-                "kind": kind,
-                "temperature": float(np.exp(rng.uniform(-1, 1.5))),
-                "share": float(rng.uniform(-0.9 / (n - 1) if kind == "averaging" else 0, 0.95)),
-                "causal": causal,
-                "heads": heads,
-                "h": h,
-                "chain": False,
-                "skew": skew,
-                "turn": turn,
-                "depth": DEPTH,
-                "A": None,
-                "X": None,
-            }
-        )
+        state = {"n": n, "seed": int(rng.integers(1000)), "kind": kind, "causal": causal}
+        state["temperature"] = float(np.exp(rng.uniform(-1, 1.5)))
+        state["share"] = float(rng.uniform(-0.9 / (n - 1) if kind == "averaging" else 0, 0.95))
+        state |= {"heads": heads, "h": h, "chain": False, "skew": skew, "turn": turn}
+        states.append(state | {"depth": DEPTH, "A": None, "X": None})
     return states
 
 
@@ -92,7 +77,7 @@ def compute(page: Page, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def computed(chromium: Browser, path: Path) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def computed(chromium, path):
     states = drawn_states()
     with opened(chromium, path) as work:
         found = compute(work.page, states)
@@ -122,7 +107,7 @@ def as_complex(pairs: Any) -> Any:
     return np.asarray(pairs, dtype=float).reshape(-1, 2) @ [1, 1j]
 
 
-def test_attention_is_the_softmax_of_its_scores_or_its_formula(computed: Any) -> None:
+def test_attention_is_the_softmax_of_its_scores_or_its_formula(computed):
     for state, found in computed:
         n, share = state["n"], state["share"]
         seen = np.tri(n, dtype=bool) if state["causal"] else np.ones((n, n), dtype=bool)
@@ -144,7 +129,7 @@ def test_attention_is_the_softmax_of_its_scores_or_its_formula(computed: Any) ->
             assert np.abs(A - expected).max() < 1e-14
 
 
-def test_spectra_are_those_of_python(computed: Any) -> None:
+def test_spectra_are_those_of_python(computed):
     for state, found in computed:
         wanted = [
             h["re"] + sign * h["im"] * 1j for h in state["h"] for sign in ((1, -1)[: 1 + h["pair"]])
@@ -158,7 +143,7 @@ def test_spectra_are_those_of_python(computed: Any) -> None:
             assert distance(values, expected) < 2e-7
 
 
-def test_discs_are_those_of_the_theory(computed: Any) -> None:
+def test_discs_are_those_of_the_theory(computed):
     for state, found in computed:
         h = np.array([complex(h["re"], h["im"]) for h in state["h"]])
         for k, (spectrum, discs) in enumerate(zip(found["spectra"], found["discs"], strict=True)):
@@ -173,7 +158,7 @@ def test_discs_are_those_of_the_theory(computed: Any) -> None:
             assert ((np.abs(gap) < 1e-12) | (said == (gap < 0))).all()
 
 
-def test_radii_and_verdict_are_those_of_the_whole_operator(computed: Any) -> None:
+def test_radii_and_verdict_are_those_of_the_whole_operator(computed):
     """(R^T x I)(I + sum_h H_h x B_h): every case by one formula, whatever the page used."""
     counted = dict.fromkeys(("SMOOTHING", "NON_SMOOTHING", "TOO_CLOSE", "NOT_COMPUTED"), 0)
     for state, found in computed:
@@ -200,7 +185,7 @@ def test_radii_and_verdict_are_those_of_the_whole_operator(computed: Any) -> Non
     assert counted["NOT_COMPUTED"] == 0  # heads that turn are tested below
 
 
-def test_three_metrics_are_those_of_python_at_every_layer(computed: Any) -> None:
+def test_three_metrics_are_those_of_python_at_every_layer(computed):
     for state, found in computed:
         A, H, R, X = matrices(state, found)
         depths = range(DEPTH + 1)
@@ -235,10 +220,7 @@ def test_three_metrics_are_those_of_python_at_every_layer(computed: Any) -> None
         assert np.array_equal(drawn[~finite], expected[~finite], equal_nan=True)
 
 
-# ---------------------------------------------------------------------------- the examples
-
-
-def test_examples_are_their_golden_cases_and_links_come_back(chromium: Browser, path: Path) -> None:
+def test_examples_are_their_golden_cases_and_links_come_back(chromium, path):
     with opened(chromium, path) as work:
         for preset in PRESETS:
             state = work.page.evaluate("(link) => Explorer.fromLink(link)", preset.link)
@@ -257,11 +239,11 @@ def test_examples_are_their_golden_cases_and_links_come_back(chromium: Browser, 
             assert found["answer"]["verdict"] == said, preset.key
 
 
-def test_examples_do_what_they_say(chromium: Browser, path: Path) -> None:
+def test_examples_do_what_they_say(chromium, path):
     links = {preset.key: preset.link for preset in PRESETS}
     with opened(chromium, path) as work:
 
-        def run(key: str, **more: Any) -> dict[str, Any]:
+        def run(key, **more):
             state = work.page.evaluate("(link) => Explorer.fromLink(link)", links[key])
             return compute(work.page, [state | more])[0]
 
@@ -292,9 +274,6 @@ def test_examples_do_what_they_say(chromium: Browser, path: Path) -> None:
         assert run("heads", turn=10)["answer"]["verdict"] == "NOT_COMPUTED"
 
 
-# ----------------------------------------------------------------------------- the page
-
-
 SAYS = "(says) => document.getElementById('preset-says').textContent === says"
 VERDICT = "(said) => document.getElementById('verdict').dataset.verdict === said"
 
@@ -307,9 +286,7 @@ def link_of(key: str) -> str:
     return next(preset.link for preset in PRESETS if preset.key == key)
 
 
-def test_dragging_an_eigenvalue_across_the_edge_of_a_disc_flips_the_verdict(
-    chromium: Browser, path: Path
-) -> None:
+def test_dragging_an_eigenvalue_across_the_edge_of_a_disc_flips_the_verdict(chromium, path):
     with opened(chromium, path, link_of("negative-smooths")) as work:
         page = work.page
         verdict = page.locator("#verdict")
@@ -319,7 +296,7 @@ def test_dragging_an_eigenvalue_across_the_edge_of_a_disc_flips_the_verdict(
         box = page.locator("#plane").bounding_box()
         assert box is not None
 
-        def place(h: float) -> tuple[float, float]:
+        def place(h):
             return box["x"] + (h + 4) / 6 * box["width"], box["y"] + box["height"] / 2
 
         page.mouse.move(*place(-1.5))
@@ -341,7 +318,7 @@ def test_dragging_an_eigenvalue_across_the_edge_of_a_disc_flips_the_verdict(
         assert not work.complaints
 
 
-def test_arrow_keys_and_numbers_move_an_eigenvalue(chromium: Browser, path: Path) -> None:
+def test_arrow_keys_and_numbers_move_an_eigenvalue(chromium, path):
     with opened(chromium, path, link_of("negative-smooths")) as work:
         page = work.page
         page.locator(".handle").focus()
@@ -354,7 +331,7 @@ def test_arrow_keys_and_numbers_move_an_eigenvalue(chromium: Browser, path: Path
         until(page, "SMOOTHING")
 
 
-def test_every_control_changes_the_state_it_names(chromium: Browser, path: Path) -> None:
+def test_every_control_changes_the_state_it_names(chromium, path):
     with opened(chromium, path) as work:
         page = work.page
         for name, value in (("n", 5), ("heads", 3), ("turn", 30), ("skew", 0.5), ("depth", 20),
@@ -381,9 +358,7 @@ def test_every_control_changes_the_state_it_names(chromium: Browser, path: Path)
         assert not work.complaints and not work.outside()
 
 
-def test_a_click_in_a_region_opens_the_explorer_at_that_case(
-    chromium: Browser, tmp_path: Path
-) -> None:
+def test_a_click_in_a_region_opens_the_explorer_at_that_case(chromium, tmp_path):
     """The verdict there is the exact one of the point, at each square that is looked at."""
     A = [["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]]
     H = [["h", "1"], ["0", "-1/2"]]
@@ -426,8 +401,8 @@ def test_a_click_in_a_region_opens_the_explorer_at_that_case(
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_error_no_request_no_serious_fault_and_nothing_wider_than_the_screen(
-    chromium: Browser, path: Path, size: tuple[int, int], scheme: str
-) -> None:
+    chromium, path, size, scheme
+):
     with opened(chromium, path, size=size, color_scheme=scheme) as work:
         work.page.wait_for_timeout(100)
         assert not work.faults()
@@ -460,21 +435,19 @@ PRODUCTS = """(times) => {
 }"""
 
 
-def test_a_frame_at_32_tokens_and_8_features_costs_a_few_products(
-    chromium: Browser, path: Path
-) -> None:
+def test_a_frame_at_32_tokens_and_8_features_costs_a_few_products(chromium, path):
     """Script, style, layout and paint, in time of the page's thread: others use the machine too."""
     with opened(chromium, path) as work:
         asked = work.page.context.new_cdp_session(work.page)
         asked.send("Performance.enable", {"timeDomain": "threadTicks"})
 
-        def spent(script: str, times: int) -> float:
+        def spent(script, times):
             """Seconds each."""
             before = task_seconds()
             work.page.evaluate(script, times)
             return (task_seconds() - before) / times
 
-        def task_seconds() -> float:
+        def task_seconds():
             metrics = asked.send("Performance.getMetrics")["metrics"]
             return float({m["name"]: m["value"] for m in metrics}["TaskDuration"])
 
@@ -485,26 +458,22 @@ def test_a_frame_at_32_tokens_and_8_features_costs_a_few_products(
         assert min(ratios) < 8
 
 
-@pytest.mark.parametrize(
+@cases(
     "link, said",
-    [
-        ("#n=4&h=x", "the eigenvalue 'x'"),
-        ("#n=many", "n=many, which is no number"),
-        ("#A=1,1;0,1", "not square with rows"),
-        ("#A=1;0,1", "differ in length"),
-        ("#attention=none", "there are softmax"),
-        ("#<b>=1", "which this page does not know"),
-        # What the page does not show is refused, and never shown as something else.
-        ("#n=1000000000", "n=1000000000; this page takes 2 to 32"),
-        ("#n=4.5", "n does not fit"),
-        ("#h=-9", "Re h=-9; this page takes -4 to 2"),
-        ("#h=1,1,1,1,1,1,1,1,1", "the number of eigenvalues=9"),
-        ("#n=3&attention=given&A=1,0;0,1", "A does not fit"),
-    ],
+    ("#n=4&h=x", "the eigenvalue 'x'"),
+    ("#n=many", "n=many, which is no number"),
+    ("#A=1,1;0,1", "not square with rows"),
+    ("#A=1;0,1", "differ in length"),
+    ("#attention=none", "there are softmax"),
+    ("#<b>=1", "which this page does not know"),
+    # What the page does not show is refused, and never shown as something else.
+    ("#n=1000000000", "n=1000000000; this page takes 2 to 32"),
+    ("#n=4.5", "n does not fit"),
+    ("#h=-9", "Re h=-9; this page takes -4 to 2"),
+    ("#h=1,1,1,1,1,1,1,1,1", "the number of eigenvalues=9"),
+    ("#n=3&attention=given&A=1,0;0,1", "A does not fit"),
 )
-def test_a_link_that_is_none_is_answered_in_a_sentence(
-    chromium: Browser, path: Path, link: str, said: str
-) -> None:
+def test_a_link_that_is_none_is_answered_in_a_sentence(chromium, path, link, said):
     with opened(chromium, path, link) as work:
         trouble = work.page.locator("#trouble")
         assert trouble.is_visible() and said in trouble.inner_text()
@@ -512,9 +481,7 @@ def test_a_link_that_is_none_is_answered_in_a_sentence(
         assert not work.complaints
 
 
-def test_a_saved_case_is_one_that_the_verdict_reads(
-    chromium: Browser, path: Path, tmp_path: Path
-) -> None:
+def test_a_saved_case_is_one_that_the_verdict_reads(chromium, path, tmp_path):
     with opened(chromium, path) as work:
         with work.page.expect_download() as download:
             work.page.locator("#case").click()
@@ -527,9 +494,7 @@ def test_a_saved_case_is_one_that_the_verdict_reads(
     assert oversmoothing.verdict(**case).verdict == "SMOOTHING"
 
 
-def test_what_is_copied_for_python_gives_the_verdict_of_the_page(
-    chromium: Browser, path: Path
-) -> None:
+def test_what_is_copied_for_python_gives_the_verdict_of_the_page(chromium, path):
     with opened(chromium, path) as work:
         work.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         work.page.locator("#python").click()
@@ -552,9 +517,7 @@ def test_what_is_copied_for_python_gives_the_verdict_of_the_page(
             assert answer == said or (said == "TOO_CLOSE" and answer in ("TIE", "UNDECIDED"))
 
 
-def test_a_number_out_of_range_is_refused_and_the_state_stays(
-    chromium: Browser, path: Path
-) -> None:
+def test_a_number_out_of_range_is_refused_and_the_state_stays(chromium, path):
     with opened(chromium, path, link_of("negative-smooths")) as work:
         page = work.page
         page.locator("#eigenvalues .re").fill("-400")
@@ -563,7 +526,7 @@ def test_a_number_out_of_range_is_refused_and_the_state_stays(
         assert page.evaluate("() => Explorer.state().h[0].re") == -1.5
 
 
-def test_what_a_hand_moves_stands_in_the_link_as_it_is_shown(chromium: Browser, path: Path) -> None:
+def test_what_a_hand_moves_stands_in_the_link_as_it_is_shown(chromium, path):
     with opened(chromium, path, link_of("negative-smooths")) as work:
         page = work.page
         page.locator(".handle").focus()
@@ -581,15 +544,13 @@ TARGETS = """() => [...document.querySelectorAll("button, select, input, summary
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_no_target_is_less_than_24_pixels(
-    chromium: Browser, path: Path, size: tuple[int, int]
-) -> None:
+def test_no_target_is_less_than_24_pixels(chromium, path, size):
     with opened(chromium, path, size=size) as work:
         work.page.wait_for_timeout(100)
         assert work.page.evaluate(TARGETS) == []
 
 
-def test_the_command_writes_the_page(tmp_path: Path) -> None:
+def test_the_command_writes_the_page(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "oversmoothing", "explorer", "--out", str(tmp_path)],
         capture_output=True,

@@ -1,14 +1,10 @@
 """Figures of models beside the paper: verdicts follow from the table, and are honest."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -31,7 +27,8 @@ from oversmoothing.paper_figures.figure_base import (
 )
 from oversmoothing.paper_figures.figures import metrics_by_layer, norm_signs, table_1, tables_2_3
 from oversmoothing.theory.support.errors import RequirementError
-from tests.figures.small import Tables, a_study
+from tests.figures.small import a_study
+from tests.support.cases import cases
 from tests.support.tiny_models import tiny_config
 
 
@@ -43,32 +40,25 @@ def by_name(found: list[Comparison]) -> dict[str, Comparison]:
     return {each.what.split(": ")[0]: each for each in found}
 
 
-# ------------------------------------------------------------------------ verdicts
-
-
-def test_a_number_is_reproduced_within_its_tolerance_and_not_beyond() -> None:
+def test_a_number_is_reproduced_within_its_tolerance_and_not_beyond():
     assert number("x", 98.92, 98.925, 0.01, "why").verdict == REPRODUCED
     assert number("x", 98.92, 98.94, 0.01, "why").verdict == DIFFERS
     assert number("x", 98.92, float("nan"), 0.01, "why").verdict == DIFFERS
 
 
-@pytest.mark.parametrize(
-    ("interval", "positive", "said"),
-    [
-        ((0.5, 0.1, 0.9), True, REPRODUCED),
-        ((0.5, 0.1, 0.9), False, DIFFERS),
-        ((-0.5, -0.9, -0.1), False, REPRODUCED),
-        ((0.5, -0.1, 1.1), True, UNCHECKED),
-        ((0.5, float("nan"), float("nan")), True, UNCHECKED),
-    ],
+@cases(
+    "interval, positive, said",
+    ((0.5, 0.1, 0.9), True, REPRODUCED),
+    ((0.5, 0.1, 0.9), False, DIFFERS),
+    ((-0.5, -0.9, -0.1), False, REPRODUCED),
+    ((0.5, -0.1, 1.1), True, UNCHECKED),
+    ((0.5, float("nan"), float("nan")), True, UNCHECKED),
 )
-def test_a_sign_is_decided_by_the_whole_interval(
-    interval: tuple[float, float, float], positive: bool, said: str
-) -> None:
+def test_a_sign_is_decided_by_the_whole_interval(interval, positive, said):
     assert sign("x", "smooths", interval, positive, "why").verdict == said
 
 
-def test_a_comparison_says_its_reason() -> None:
+def test_a_comparison_says_its_reason():
     found = [number("x", 1, 1, 0, "y"), unchecked("x", "1", "no weights"), number("x", 1, 2, 0, "")]
     assert verdicts(found) == [REPRODUCED, UNCHECKED, DIFFERS]
     assert str(found[1]) == "x. The paper: 1. Ours: not compared. Cannot be checked: no weights."
@@ -85,18 +75,13 @@ def test_a_comparison_says_its_reason() -> None:
     assert unknown.verdict == SAME_SIGN
 
 
-def test_a_model_below_the_required_accuracy_makes_no_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_below_the_required_accuracy_makes_no_figure(tmp_path, monkeypatch):
     monkeypatch.setattr(models_shown, "default_config", lambda name, seed: tiny_config(name))
     with pytest.raises(RequirementError, match="below the required 97 %"):
         table_1.data(Context(tmp_path, device="cpu", progress=False))
 
 
-# --------------------------------------------------------------------- Table 1
-
-
-def test_each_trained_model_of_table_1_has_its_start_beside_it(small: Tables) -> None:
+def test_each_trained_model_of_table_1_has_its_start_beside_it(small):
     table = small["table_1"]
     said = table_1.words(table)
     ours = table[(table["data"] == "digits") & (table["class"] == "consensus")]
@@ -108,7 +93,7 @@ def test_each_trained_model_of_table_1_has_its_start_beside_it(small: Tables) ->
     assert "DeiT-Ti, ImageNet: start unknown" in said
 
 
-def test_vit_plus_has_what_its_theorem_says(small: Tables) -> None:
+def test_vit_plus_has_what_its_theorem_says(small):
     found = by_name(table_1.compared(small["table_1"]))
     layer, head = (f"Table 1, {model}, {table_1.MEANING[reading]}"
                    for model, reading in (("ViT-Ti+", "E2"), ("DeiT-B/16", "E1")))  # fmt: skip
@@ -122,7 +107,7 @@ def test_vit_plus_has_what_its_theorem_says(small: Tables) -> None:
     assert by_name(table_1.compared(altered))[layer].verdict == DIFFERS
 
 
-def test_the_caption_says_where_vit_minus_leaves_the_theorem(small: Tables) -> None:
+def test_the_caption_says_where_vit_minus_leaves_the_theorem(small):
     altered = small["table_1"].copy()
     assert "ViT+ of digits is dominated by consensus in 100 %" in table_1.words(altered)
     columns = ["layers_beyond_one", "h_real_min", "outside_percent"]
@@ -132,7 +117,7 @@ def test_the_caption_says_where_vit_minus_leaves_the_theorem(small: Tables) -> N
     assert "1.25 % of \u2212psi^2 leave the safe interval" in said
 
 
-def test_an_untrained_model_is_drawn_as_said_and_by_its_seed_alone() -> None:
+def test_an_untrained_model_is_drawn_as_said_and_by_its_seed_alone():
     small = partial(models_shown.untrained_vit, width=128, depth=1, heads=2)
     model, again, other = small(3), small(3), small(4)
     weight = model.blocks[0].attn.qkv.weight.detach()
@@ -144,7 +129,7 @@ def test_an_untrained_model_is_drawn_as_said_and_by_its_seed_alone() -> None:
     assert not model.blocks[0].attn.qkv.bias.any()
 
 
-def test_a_model_whose_start_is_unknown_does_not_tell_that_asymmetry_falls(small: Tables) -> None:
+def test_a_model_whose_start_is_unknown_does_not_tell_that_asymmetry_falls(small):
     table = small["table_1"]
     found = by_name(table_1.compared(table))
     deit = found["asymmetry falls while training, DeiT-Ti"]
@@ -153,7 +138,7 @@ def test_a_model_whose_start_is_unknown_does_not_tell_that_asymmetry_falls(small
     assert found["asymmetry, values"].ours == "from 0.99 to 0.68"
 
 
-def test_a_run_that_has_not_left_its_start_decides_nothing_of_asymmetry(small: Tables) -> None:
+def test_a_run_that_has_not_left_its_start_decides_nothing_of_asymmetry(small):
     table = small["table_1"].copy()
     own = (table["kind"] == "asymmetry") & (table["model"] == "digits")
     assert table.loc[own, "cos_start"].between(table_1.LEFT, 1).all()
@@ -164,12 +149,7 @@ def test_a_run_that_has_not_left_its_start_decides_nothing_of_asymmetry(small: T
         assert falls.verdict == said and f"cos(H_start, H_end) {cosine:.2f}" in falls.why
 
 
-# ---------------------------------------------------------------- Tables 2 and 3
-
-
-def test_without_runs_nothing_can_be_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_runs_nothing_can_be_checked(tmp_path, monkeypatch):
     monkeypatch.setattr(tables_2_3, "recorded_rows", lambda: [])
     table = tables_2_3.data(Context(tmp_path, progress=False))
     found = tables_2_3.compared(table)
@@ -179,7 +159,7 @@ def test_without_runs_nothing_can_be_checked(
 
 
 @pytest.mark.parametrize(("gain", "said"), [(2.0, SAME_SIGN), (-2.0, DIFFERS), (0.0, DIFFERS)])
-def test_orders_follow_the_rule_of_the_study(gain: float, said: str, tmp_path: Path) -> None:
+def test_orders_follow_the_rule_of_the_study(gain, said, tmp_path):
     table = tables_2_3.data(a_study(tmp_path, gain))
     found = tables_2_3.compared(table)
     for data in ("cifar100", "digits"):
@@ -196,7 +176,7 @@ def test_orders_follow_the_rule_of_the_study(gain: float, said: str, tmp_path: P
             assert errors.verdict == UNCHECKED and re.match(r"(all|0): 33\.22", errors.paper)
 
 
-def test_a_sign_is_reproduced_by_models_as_accurate_as_the_paper_s_alone(tmp_path: Path) -> None:
+def test_a_sign_is_reproduced_by_models_as_accurate_as_the_paper_s_alone(tmp_path):
     """33.22 % is the paper's ViT with all images: ours within three points of it, or not."""
     for more in (0.0, 2.9, 3.1, -3.1, 43.0):
         said = REPRODUCED if abs(more) < 3 else SAME_SIGN
@@ -215,7 +195,7 @@ def test_a_sign_is_reproduced_by_models_as_accurate_as_the_paper_s_alone(tmp_pat
         assert with_a_tenth in tenth.why
 
 
-def test_an_effect_is_called_one_and_the_paper_s_is_held_to_the_same_point(tmp_path: Path) -> None:
+def test_an_effect_is_called_one_and_the_paper_s_is_held_to_the_same_point(tmp_path):
     """The recorded study: words of each decided row, and how many rows came out how."""
     found = tables_2_3.compared(tables_2_3.data(Context(tmp_path, progress=False)))
     said = "0 reproduced, 1 same sign, 9 differ, 16 cannot be checked."
@@ -235,18 +215,14 @@ def test_an_effect_is_called_one_and_the_paper_s_is_held_to_the_same_point(tmp_p
     assert "outside our interval" in orders["Table 3, digits, P9"].why
 
 
-@pytest.mark.parametrize(
-    ("decision", "ends", "said"),
-    [
-        (SMALLER, (-0.8, -0.2), REPRODUCED),
-        (OTHER_WAY, (0.2, 0.8), DIFFERS),
-        (NOTHING, (-0.6, 0.1), UNCHECKED),
-        (NOTHING, (-0.3, 0.3), DIFFERS),
-    ],
+@cases(
+    "decision, ends, said",
+    (SMALLER, (-0.8, -0.2), REPRODUCED),
+    (OTHER_WAY, (0.2, 0.8), DIFFERS),
+    (NOTHING, (-0.6, 0.1), UNCHECKED),
+    (NOTHING, (-0.3, 0.3), DIFFERS),
 )
-def test_where_the_paper_s_effect_is_as_small_it_is_no_ground_to_differ(
-    decision: str, ends: tuple[float, float], said: str
-) -> None:
+def test_where_the_paper_s_effect_is_as_small_it_is_no_ground_to_differ(decision, ends, said):
     row = {"question": "P9", "says": "less", "decision": decision, "seeds": 3, "planned": 3,
            "size": "S", "recorded": "", "value": sum(ends) / 2, "low": ends[0], "high": ends[1],
            "paper": -0.56, "margin": 1.0}  # fmt: skip
@@ -255,7 +231,7 @@ def test_where_the_paper_s_effect_is_as_small_it_is_no_ground_to_differ(
     assert tables_2_3._order(pd.Series(row | {"paper": -5.32}), "here").verdict == DIFFERS
 
 
-def test_each_error_is_named_by_its_share_or_severity(tmp_path: Path) -> None:
+def test_each_error_is_named_by_its_share_or_severity(tmp_path):
     found = by_name(tables_2_3.compared(tables_2_3.data(Context(tmp_path, progress=False))))
     alone = found["Table 2, errors of ViT, CIFAR-100 at the paper's size"]
     assert alone.ours == "a tenth: 76.52 ± 0.33"
@@ -263,9 +239,7 @@ def test_each_error_is_named_by_its_share_or_severity(tmp_path: Path) -> None:
     assert found["Table 3, errors of ViT, digits"].paper.endswith("4: 50.68, 5: 60.83")
 
 
-def test_recorded_runs_at_the_paper_s_size_stand_in_its_table_with_their_own_recipe(
-    tmp_path: Path,
-) -> None:
+def test_recorded_runs_at_the_paper_s_size_stand_in_its_table_with_their_own_recipe(tmp_path):
     table = tables_2_3.data(Context(tmp_path, progress=False))
     own = table[(table["source"] == "cifar100-32") & (table["kind"] == "error")]
     assert set(own["table"]) == {"Table 2"} and set(own["x"]) == {0.1}
@@ -276,9 +250,7 @@ def test_recorded_runs_at_the_paper_s_size_stand_in_its_table_with_their_own_rec
     assert "our own recipe" in next(x.why for x in found if "ViT+, CIFAR-100 at" in x.what)
 
 
-def test_unfinished_questions_decide_nothing_and_say_how_many_seeds_there_are(
-    tmp_path: Path,
-) -> None:
+def test_unfinished_questions_decide_nothing_and_say_how_many_seeds_there_are(tmp_path):
     table = tables_2_3.data(a_study(tmp_path, 2.0, seeds=1))
     found = tables_2_3.compared(table)
     assert set(verdicts(found)) == {UNCHECKED}
@@ -286,16 +258,13 @@ def test_unfinished_questions_decide_nothing_and_say_how_many_seeds_there_are(
     assert "nan" not in figure("tables_2_3").caption(table) and tables_2_3.draw(table).axes
 
 
-def test_both_data_sets_are_said_with_their_sizes(tmp_path: Path) -> None:
+def test_both_data_sets_are_said_with_their_sizes(tmp_path):
     said = tables_2_3.words(tables_2_3.data(a_study(tmp_path, 1.0)))
     assert "CIFAR-100: 16 x 16 pixels, depth 6, width 64, 4212 steps, mean and sd over 10" in said
     assert "digits: depth 6, width 64, 990 steps, mean and sd over 40 seeds." in said
 
 
-# -------------------------------------------------------------- metrics by layer
-
-
-def test_what_models_do_is_told_by_the_whole_interval(small: Tables) -> None:
+def test_what_models_do_is_told_by_the_whole_interval(small):
     whole = small["metrics_by_layer"]
     table = whole[whole["data"] == "digits"].copy()
     for variant in ("vit+", "vit-"):
@@ -315,9 +284,7 @@ def test_what_models_do_is_told_by_the_whole_interval(small: Tables) -> None:
     assert (table["rank_share"] <= 1).all() and (table["rank_share"] > 0).all()
 
 
-def test_of_cifar100_the_largest_version_trained_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_cifar100_the_largest_version_trained_is_shown(tmp_path, monkeypatch):
     runs = {
         "cifar100-vit-a": (10, tiny_config("vit", epochs=80, fraction=0.1, batch_size=64)),
         "cifar100-vit-b": (10, tiny_config("vit", epochs=8, seed=1)),
@@ -331,7 +298,7 @@ def test_of_cifar100_the_largest_version_trained_is_shown(
         (tmp_path / name / "manifest.json").touch()
     (tmp_path / "cifar100-vit-unfinished").mkdir()
 
-    def loaded(folder: Path) -> SimpleNamespace:
+    def loaded(folder):
         parameters, config = runs[folder.name]
         metrics = {"parameters": parameters}
         return SimpleNamespace(config=config, run=SimpleNamespace(folder=folder, metrics=metrics))
@@ -346,10 +313,7 @@ def test_of_cifar100_the_largest_version_trained_is_shown(
     assert words == "depth 2, width 16, 8 epochs, seed 0"
 
 
-# ------------------------------------------------------------------ norm signs
-
-
-def test_the_sign_of_gains_does_what_t8d_says(small: Tables) -> None:
+def test_the_sign_of_gains_does_what_t8d_says(small):
     table = small["norm_signs"]
     assert verdicts(norm_signs.compared(table)) == [REPRODUCED] * 3
     for placement in ("pre", "post"):
@@ -362,7 +326,7 @@ def test_the_sign_of_gains_does_what_t8d_says(small: Tables) -> None:
     assert verdicts(norm_signs.compared(planted)[:2]) == [REPRODUCED, DIFFERS]
 
 
-def test_what_the_spectra_predict_of_flips_is_said_beside_what_is_seen(small: Tables) -> None:
+def test_what_the_spectra_predict_of_flips_is_said_beside_what_is_seen(small):
     """The two shares of reversals, with the way that each goes; of 12 layers, where the sign of the
     predicted effect fails."""
     table = small["norm_signs"].copy()
@@ -383,9 +347,9 @@ def test_what_the_spectra_predict_of_flips_is_said_beside_what_is_seen(small: Ta
 
 
 def test_a_figure_begins_with_how_many_comparisons_came_out_how(
-    small: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    small, tmp_path, monkeypatch,
+    capsys,
+):  # fmt: skip
     monkeypatch.setattr(norm_signs, "data", lambda context: small["norm_signs"])
     rows = norm_signs.compared(small["norm_signs"])
     assert main(["figures", "norm_signs", "--format", "png", "--out", str(tmp_path)]) == 0
@@ -401,12 +365,10 @@ def test_a_figure_begins_with_how_many_comparisons_came_out_how(
     assert told["compared"] == {"norm_signs": list(map(str, rows))}
 
 
-def test_a_figure_says_that_it_trains_before_it_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_figure_says_that_it_trains_before_it_does(tmp_path, monkeypatch, capsys):
     said: list[str] = []
 
-    def taken(name: str, context: Context) -> None:
+    def taken(name, context):
         said.append(capsys.readouterr().err)
 
     monkeypatch.setattr(models_shown, "digits_model", taken)
@@ -422,12 +384,3 @@ def test_a_figure_says_that_it_trains_before_it_does(
     assert main(["figures", "--list"]) == 0
     trains = [line.split()[0] for line in capsys.readouterr().out.splitlines() if "trains" in line]
     assert trains == ["metrics_by_layer", "table_1"]
-
-
-def test_frozen_layers_without_a_norm_do_what_their_spectrum_says() -> None:
-    rng = np.random.default_rng(5)
-    A = np.full((4, 4), 0.1) + 0.6 * np.eye(4)  # eigenvalues 1, and .6 three times
-    X = rng.standard_normal((4, 2))
-    for h in (0.5, -0.5):
-        found = norm_signs.change(A, h * np.eye(2), X, "none", 1, depth=7)
-        assert found == pytest.approx(7 * np.log((1 + 0.6 * h) / (1 + h)))

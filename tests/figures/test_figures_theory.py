@@ -1,7 +1,5 @@
 """The figures of the theory: their numbers against the statements; and how figures are drawn."""
 
-from __future__ import annotations
-
 import io
 import time
 from collections.abc import Callable
@@ -15,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from oversmoothing import main
+from oversmoothing import InputError, main
 from oversmoothing.commands import pages
 from oversmoothing.paper_figures import FIGURES, figure
 from oversmoothing.paper_figures.figure_base import Context, PaperFigure, processor_seconds
@@ -41,17 +39,15 @@ from oversmoothing.simulations.drawing.picture import (
     plot_log,
 )
 from oversmoothing.theory.proofs.ledger import claims
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
 from tests.figures.pictures import AS_KEPT
-from tests.figures.small import Tables, timed_by_a_law
+from tests.figures.small import timed_by_a_law
+from tests.support.refusals import refuses
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-# ---------------------------------------------------------------- runs beside the theory
-
-
-def test_the_rank_collapses_by_its_own_rate_and_the_caption_says_where(small: Tables) -> None:
+def test_the_rank_collapses_by_its_own_rate_and_the_caption_says_where(small):
     data = small["metrics_against_depth"]
     run = data[(data["case"] == "smoothing") & (data["source"] == "theory")]
     rank = (run["log_sigma2_sigma1"].iloc[400] - run["log_sigma2_sigma1"].iloc[200]) / 200
@@ -60,7 +56,7 @@ def test_the_rank_collapses_by_its_own_rate_and_the_caption_says_where(small: Ta
     assert "rank collapse without smoothing" in caption and "SMOOTHING" in caption
 
 
-def test_runs_agree_with_the_discs_away_from_their_boundary(small: Tables) -> None:
+def test_runs_agree_with_the_discs_away_from_their_boundary(small):
     runs = small["lambda_plane"].query("kind == 'run'")
     off = runs[runs["measured"] != runs["predicted"]]
     assert (off["log_rate"].abs() * (lambda_plane.DEPTH // 2) < 2 * lambda_plane.DECAY).all()
@@ -69,7 +65,7 @@ def test_runs_agree_with_the_discs_away_from_their_boundary(small: Tables) -> No
     assert inside.sum() > 10 and (runs[inside]["measured"] == "NON_SMOOTHING").all()
 
 
-def test_captions_count_what_the_table_holds(small: Tables) -> None:
+def test_captions_count_what_the_table_holds(small):
     data = small["lambda_plane"].copy()
     runs = data["kind"] == "run"
     for panel in lambda_plane.PANELS:
@@ -81,7 +77,7 @@ def test_captions_count_what_the_table_holds(small: Tables) -> None:
     assert "not explained" in lambda_plane.words(data)
 
 
-def test_captions_say_what_the_tables_hold(small: Tables) -> None:
+def test_captions_say_what_the_tables_hold(small):
     said = rotation.words(small["rotation"])
     assert "NON_SMOOTHING" in said and "3-4-5" in said
     table = small["loops"]
@@ -96,22 +92,19 @@ def test_captions_say_what_the_tables_hold(small: Tables) -> None:
     assert stream_mixing.words(table).count("1e-06") == 2
 
 
-# ------------------------------------------------------------------------ regions
-
-
 def points_of(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     return table[(table["kind"] == "point") & (table["claim"] == panel.claim)]
 
 
-def test_every_panel_is_a_statement_of_the_ledger() -> None:
+def test_every_panel_is_a_statement_of_the_ledger():
     names = [panel.claim for panel in PANELS]
     assert len(names) == len(set(names)) and set(names) <= set(claims())
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.claim)
 def test_points_are_as_the_region_says_and_a_larger_region_is_noticed(
-    panel: Panel, small: Tables, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    panel, small, monkeypatch, tmp_path
+):
     points = points_of(small["regions"], panel)
     assert len(points) == regions.POINTS
     right = regions.agrees(points)
@@ -125,7 +118,7 @@ def test_points_are_as_the_region_says_and_a_larger_region_is_noticed(
     assert not regions.agrees(points_of(table, panel)).all()
 
 
-def test_bands_are_the_region(small: Tables) -> None:
+def test_bands_are_the_region(small):
     """Of psi: the share of the square in which psi^2 (1 + a) < 2, within the cells' size."""
     table = small["regions"]
     bands = table[(table["kind"] == "band") & (table["claim"] == "P-2401.04301v1-psi")]
@@ -137,7 +130,7 @@ def test_bands_are_the_region(small: Tables) -> None:
     assert span(-1, 1)[0] == regions.Fraction(-47, 48)
 
 
-def test_the_caption_counts_points_that_disagree(small: Tables) -> None:
+def test_the_caption_counts_points_that_disagree(small):
     altered = small["regions"].copy()
     place = altered.index[(altered["kind"] == "point") & (altered["checked"] == "holds")][0]
     altered.loc[place, "checked"] = "fails"
@@ -146,10 +139,7 @@ def test_the_caption_counts_points_that_disagree(small: Tables) -> None:
     assert f"{first}: 59 of 60" in regions.words(altered)
 
 
-# ------------------------------------------------------------------------ costs
-
-
-def test_an_exponent_is_that_of_a_power_law_with_its_standard_error() -> None:
+def test_an_exponent_is_that_of_a_power_law_with_its_standard_error():
     sizes = [64, 128, 256, 512, 1024]
     slope, error = costs.exponent(sizes, [3e-6 * s**1.7 for s in sizes])
     assert slope == pytest.approx(1.7, abs=1e-12) and error < 1e-12
@@ -165,7 +155,7 @@ def test_an_exponent_is_that_of_a_power_law_with_its_standard_error() -> None:
     assert np.isnan(costs.exponent([4], [1.0])).all()
 
 
-def test_costs_say_every_exponent_and_multiple() -> None:
+def test_costs_say_every_exponent_and_multiple():
     table = timed_by_a_law()["costs"]
     said = costs.words(table)
     assert "time in n (one more layer, d = 16): exponent 2.00 ± 0.00, in theory 2" in said
@@ -175,16 +165,15 @@ def test_costs_say_every_exponent_and_multiple() -> None:
     assert "0 of 5 certificates" in costs.words(wrong)
 
 
-def test_a_certificate_that_would_be_false_is_no_timing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def contradicted(case: object) -> object:
+def test_a_certificate_that_would_be_false_is_no_timing(monkeypatch):
+    def contradicted(case):
         raise RequirementError("the checker contradicts what was to be certified")
 
     monkeypatch.setattr(costs, "make_certificate", contradicted)
-    with pytest.raises(RequirementError, match="contradicts"):
-        costs.proof_rows(4, 0)
+    refuses("contradicts", costs.proof_rows, 4, 0, error=RequirementError)
 
 
-def test_the_work_of_this_process_counts_and_its_waiting_does_not() -> None:
+def test_the_work_of_this_process_counts_and_its_waiting_does_not():
     work, start = 0.5, processor_seconds()
     time.sleep(work)
     before = time.process_time()
@@ -194,19 +183,14 @@ def test_the_work_of_this_process_counts_and_its_waiting_does_not() -> None:
     assert work - 0.05 < processor_seconds() - start < 2 * work - 0.05
 
 
-# ------------------------------------------------------------------- pictures of the book
-
-
 @pytest.mark.skipif(not AS_KEPT, reason="drawn by another version of matplotlib")
 @pytest.mark.parametrize("name", ["lambda_plane", "regions"])
-def test_the_picture_of_the_book_is_the_figure_of_today(
-    name: str, small: Tables, tmp_path: Path
-) -> None:
+def test_the_picture_of_the_book_is_the_figure_of_today(name, small, tmp_path):
     """Loosely: another font or build moves some pixels, another theory moves many."""
     own = replace(figure(name), data=lambda context: small[name])
     files = FigureFiles(*own.make(Context(tmp_path), tmp_path))
 
-    def grey(content: bytes) -> np.ndarray:
+    def grey(content):
         picture = Image.open(io.BytesIO(content)).convert("RGB")
         return np.asarray(picture.resize((260, 160)), dtype=float)
 
@@ -216,10 +200,7 @@ def test_the_picture_of_the_book_is_the_figure_of_today(
     assert np.abs(stored - now).mean() < 4 < 8 < np.abs(stored - now[:, ::-1]).mean()
 
 
-# ------------------------------------------------------------------- how figures are drawn
-
-
-def test_new_figures_leave_no_global_state() -> None:
+def test_new_figures_leave_no_global_state():
     before = dict(mpl.rcParams)
     figure, axes = new_figure(2, 3)
     assert isinstance(figure, Figure) and axes.shape == (2, 3)
@@ -227,7 +208,7 @@ def test_new_figures_leave_no_global_state() -> None:
 
 
 @pytest.mark.parametrize("low, high", [(-40000.0, 1.0), (-3.0, 1.0), (0.0, 1.0), (0.3, 0.5)])
-def test_decade_axes_label_round_numbers_without_repetition(low: float, high: float) -> None:
+def test_decade_axes_label_round_numbers_without_repetition(low, high):
     figure, axes = new_figure()
     axis = axes[0, 0]
     plot_log(axis, [0, 1, 2], np.log(10.0) * np.array([low, np.inf, high]), color="black")
@@ -243,26 +224,25 @@ def given(table: pd.DataFrame, draw: Callable[[pd.DataFrame], Figure]) -> PaperF
     return PaperFigure("x", "", "", lambda context: table, draw, lambda table: "said", name="x")
 
 
-def test_a_figure_that_fails_leaves_earlier_files_alone(tmp_path: Path) -> None:
-    def fail(data: pd.DataFrame) -> Figure:
+def test_a_figure_that_fails_leaves_earlier_files_alone(tmp_path):
+    def fail(data):
         raise InputError("nothing to draw")
 
     (tmp_path / "x.csv").write_text("earlier")
-    with pytest.raises(InputError):
-        given(pd.DataFrame({"a": [1]}), fail).make(Context(tmp_path), tmp_path)
+    refuses("", lambda: given(pd.DataFrame({"a": [1]}), fail).make(Context(tmp_path), tmp_path))
     assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]
     assert (tmp_path / "x.csv").read_text() == "earlier"
 
 
-def test_pictures_come_in_the_kinds_and_for_the_page_that_were_asked_for(tmp_path: Path) -> None:
-    def draw(data: pd.DataFrame) -> Figure:
+def test_pictures_come_in_the_kinds_and_for_the_page_that_were_asked_for(tmp_path):
+    def draw(data):
         drawn, axes = new_figure(height=3.5)
         axes[0, 0].set_xlabel("layer")
         return drawn
 
     own = given(pd.DataFrame({"a": [1]}), draw)
 
-    def made(folder: str, kinds: list[str], page: str) -> dict[str, bytes]:
+    def made(folder, kinds, page):
         paths = own.make(Context(tmp_path), tmp_path / folder, kinds, page)
         return {path.suffix: path.read_bytes() for path in paths}
 
@@ -273,15 +253,14 @@ def test_pictures_come_in_the_kinds_and_for_the_page_that_were_asked_for(tmp_pat
     assert b'width="396pt" height="198pt"' in narrow[".svg"]
     assert wide == made("c", ["svg", "pdf"], "two-column")
     assert b"dc:date" not in wide[".svg"]
-    with pytest.raises(InputError, match="no page 'three'; there are one-column, two-column"):
-        made("d", ["png"], "three")
+    refuses("no page 'three'; there are one-column, two-column", made, "d", ["png"], "three")
     assert new_figure()[0].get_figwidth() == FULL_WIDTH  # and nothing of it is left behind
     with page_width("one-column"):
         axes = new_figure()[1]
         assert axes[0, 0].xaxis.label.get_fontsize() == pytest.approx(8.5 * 5.5 / 7)
 
 
-def test_the_command_offers_every_kind_and_page(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_offers_every_kind_and_page(capsys):
     assert set(pages.KINDS) == set(KINDS) and set(pages.PAGES) == set(WIDTHS)
     for words, said in (
         (["--format", "gif"], "no format 'gif'"),
@@ -291,7 +270,7 @@ def test_the_command_offers_every_kind_and_page(capsys: pytest.CaptureFixture[st
         assert said in capsys.readouterr().err
 
 
-def test_all_names_every_figure_and_none_draws_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_names_every_figure_and_none_draws_none(capsys):
     assert main(["figures", "all", "--list"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(FIGURES)
     assert main(["figures"]) == 2 and capsys.readouterr().out == ""

@@ -1,14 +1,10 @@
 """The report in a real browser: what it says, and that all can read it without a network."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser
 
 from oversmoothing.paper_figures import FIGURES, page
 from oversmoothing.paper_figures.figure_base import number, sign, unchecked
@@ -18,6 +14,7 @@ from oversmoothing.simulations.drawing.web_page import typeset
 from oversmoothing.theory.proofs.claim import Status
 from oversmoothing.theory.proofs.ledger import claims
 from tests.support.browser import DESKTOP, PHONE, opened
+from tests.support.cases import cases
 
 COMPARED = (
     number("Table 1, one column", 98.92, 97.5, 0.1, "other data"),
@@ -31,7 +28,7 @@ CHECKS = (
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(tmp_path_factory):
     """The report of a run whose figures are small: what is tested is the page."""
     folder = tmp_path_factory.mktemp("report")
     table = pd.DataFrame(
@@ -54,7 +51,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page.write_page(folder, drawn, CHECKS, 3, "The reduced preset: one seed.")
 
 
-def test_the_ledger_of_the_report_is_the_ledger() -> None:
+def test_the_ledger_of_the_report_is_the_ledger():
     rows, stated = ledger(), claims()
     assert [row["name"] for row in rows] == list(stated)
     for row in rows:
@@ -66,7 +63,7 @@ def test_the_ledger_of_the_report_is_the_ledger() -> None:
     assert all(stated[name].on_record and stated[name].on_record.proved for name in OPENING)
 
 
-def test_every_link_of_the_page_leads_to_a_file_or_a_place_in_it(path: Path) -> None:
+def test_every_link_of_the_page_leads_to_a_file_or_a_place_in_it(path):
     text = path.read_text("utf-8")
     places = set(re.findall(r' id="([^"]+)"', text))
     links = re.findall(r'href="([^"]+)"', text)
@@ -80,7 +77,7 @@ def test_every_link_of_the_page_leads_to_a_file_or_a_place_in_it(path: Path) -> 
     assert set(re.findall(r'href="(https?://[^/"]+)', text)) == {"https://arxiv.org"}
 
 
-def test_the_answer_comes_first_and_nothing_is_said_in_latex(chromium: Browser, path: Path) -> None:
+def test_the_answer_comes_first_and_nothing_is_said_in_latex(chromium, path):
     with opened(chromium, path) as work:
         hero = work.page.locator(".hero")
         first = hero.inner_text()
@@ -105,7 +102,7 @@ def test_the_answer_comes_first_and_nothing_is_said_in_latex(chromium: Browser, 
         assert work.page.locator("math").count() == len(claims()) + len(OPENING)
 
 
-def test_rows_of_a_table_share_an_axis_with_its_zero(path: Path) -> None:
+def test_rows_of_a_table_share_an_axis_with_its_zero(path):
     """Intervals -1 to 0 and 0 to 3 about 2 on an axis of 134 units from 8."""
     rows = [
         sign("Table 2, a", "less", (-0.5, -1.0, 0.0), False, "x"),
@@ -123,9 +120,7 @@ def test_rows_of_a_table_share_an_axis_with_its_zero(path: Path) -> None:
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_can_read_it_and_it_asks_for_nothing(
-    chromium: Browser, path: Path, size: tuple[int, int], scheme: str
-) -> None:
+def test_all_can_read_it_and_it_asks_for_nothing(chromium, path, size, scheme):
     with opened(chromium, path, size=size, color_scheme=scheme) as work:
         loaded = work.page.evaluate(
             "() => Array.from(document.images).map((i) => i.naturalWidth > 0 && i.alt.length > 20)"
@@ -136,12 +131,12 @@ def test_all_can_read_it_and_it_asks_for_nothing(
         assert not work.complaints and not work.outside()
 
 
-def test_filters_and_links_find_claims(chromium: Browser, path: Path) -> None:
+def test_filters_and_links_find_claims(chromium, path):
     stated = claims()
     with opened(chromium, path, "#claim-T4c") as work:
         web = work.page
 
-        def shown() -> int:
+        def shown():
             visible = web.locator(".claim:not([hidden])").count()
             assert web.locator("#shown").inner_text() == f"{visible} of {len(stated)} shown"
             return visible
@@ -173,7 +168,7 @@ def test_filters_and_links_find_claims(chromium: Browser, path: Path) -> None:
         web.wait_for_function("() => !document.getElementById('claim-T2b').hidden")
 
 
-def test_no_formula_of_a_claim_is_shown_raw() -> None:
+def test_no_formula_of_a_claim_is_shown_raw():
     """No _, ^, <=, || or -> stands outside names of the program, and no (x) became a product."""
     raw = re.compile(r"\^|(?<![A-Za-z])\w_\w|<=|>=|\|\||->|\S⊗|⊗\S")
     found = {}
@@ -189,33 +184,31 @@ def test_no_formula_of_a_claim_is_shown_raw() -> None:
     assert not found
 
 
-@pytest.mark.parametrize(
+@cases(
     "text, html",
-    [
-        ("||HFC||/||LFC|| <= 1/sqrt(n-1)", "‖HFC‖/‖LFC‖ ≤ 1/√(n−1)"),
-        ("|1+ha| >= 1 - |h||a|", "|1+ha| ≥ 1 − |h| |a|"),
-        (
-            "lambda_j^H lambda_i^A, rho_Q^2",
-            "λ<sub>j</sub><sup>H</sup> λ<sub>i</sub><sup>A</sup>, ρ<sub>Q</sub><sup>2</sup>",
-        ),
-        ("sigma_{k+1} -> r_sigma", "σ<sub>k+1</sub> → r<sub>σ</sub>"),
-        ("D^-1/2, E^2/2", "D<sup>-1/2</sup>, E<sup>2</sup>/2"),
-        ("H (x) A with h = 1 +- 2i != 0", "H ⊗ A with h = 1 ± 2i ≠ 0"),
-        ("A N(x) W, not a product", "A N(x) W, not a product"),
-        (
-            "sum_h A_(l,h) X_(l-1) -> Pi_0, max_j |l_-|",
-            "∑<sub>h</sub> A<sub>l,h</sub> X<sub>l−1</sub> → Π<sub>0</sub>, max<sub>j</sub> "
-            "|l<sub>-</sub>|",
-        ),
-        (
-            "e^(E/(1+S)), w^((p-1)/2), X*^T",
-            "e<sup>(E/(1+S))</sup>, w<sup>((p−1)/2)</sup>, X*<sup>T</sup>",
-        ),
-        ("v_t -> v^, v^^T", "v<sub>t</sub> → v\u0302, v\u0302<sup>T</sup>"),
-        ("T1_blocks.pi_mean_power, verdict_x0", "T1_blocks.pi_mean_power, verdict_x0"),
-        ("rank-1, T7b-rotation, log_hfc_lfc, 1e-13", "rank-1, T7b-rotation, log_hfc_lfc, 1e-13"),
-        ("-2/(1 + a_1) < h < 0 & <b>", "−2/(1 + a<sub>1</sub>) &lt; h &lt; 0 &amp; &lt;b&gt;"),
-    ],
+    ("||HFC||/||LFC|| <= 1/sqrt(n-1)", "‖HFC‖/‖LFC‖ ≤ 1/√(n−1)"),
+    ("|1+ha| >= 1 - |h||a|", "|1+ha| ≥ 1 − |h| |a|"),
+    (
+        "lambda_j^H lambda_i^A, rho_Q^2",
+        "λ<sub>j</sub><sup>H</sup> λ<sub>i</sub><sup>A</sup>, ρ<sub>Q</sub><sup>2</sup>",
+    ),
+    ("sigma_{k+1} -> r_sigma", "σ<sub>k+1</sub> → r<sub>σ</sub>"),
+    ("D^-1/2, E^2/2", "D<sup>-1/2</sup>, E<sup>2</sup>/2"),
+    ("H (x) A with h = 1 +- 2i != 0", "H ⊗ A with h = 1 ± 2i ≠ 0"),
+    ("A N(x) W, not a product", "A N(x) W, not a product"),
+    (
+        "sum_h A_(l,h) X_(l-1) -> Pi_0, max_j |l_-|",
+        "∑<sub>h</sub> A<sub>l,h</sub> X<sub>l−1</sub> → Π<sub>0</sub>, max<sub>j</sub> "
+        "|l<sub>-</sub>|",
+    ),
+    (
+        "e^(E/(1+S)), w^((p-1)/2), X*^T",
+        "e<sup>(E/(1+S))</sup>, w<sup>((p−1)/2)</sup>, X*<sup>T</sup>",
+    ),
+    ("v_t -> v^, v^^T", "v<sub>t</sub> → v\u0302, v\u0302<sup>T</sup>"),
+    ("T1_blocks.pi_mean_power, verdict_x0", "T1_blocks.pi_mean_power, verdict_x0"),
+    ("rank-1, T7b-rotation, log_hfc_lfc, 1e-13", "rank-1, T7b-rotation, log_hfc_lfc, 1e-13"),
+    ("-2/(1 + a_1) < h < 0 & <b>", "−2/(1 + a<sub>1</sub>) &lt; h &lt; 0 &amp; &lt;b&gt;"),
 )
-def test_plain_formulas_are_set_and_words_left_alone(text: str, html: str) -> None:
+def test_plain_formulas_are_set_and_words_left_alone(text, html):
     assert typeset(text) == html

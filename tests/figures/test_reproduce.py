@@ -1,33 +1,28 @@
 """The main job: what its presets run, and what it leaves."""
 
-from __future__ import annotations
-
 import io
-from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from oversmoothing.experiments.study.protocol import TIERS, Protocol
+from oversmoothing.experiments.study.protocol import TIERS
 from oversmoothing.paper_figures import reproduce as main_job
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.figures import tables_2_3
 from oversmoothing.paper_figures.page import Check, Drawn, draw_figure, write_page
 from oversmoothing.simulations.drawing.picture import FigureFiles
+from tests.support.cases import cases
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_full_runs_every_study_and_the_page_says_which_preset_it_was(
-    full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_runs_every_study_and_the_page_says_which_preset_it_was(full, tmp_path, monkeypatch):
     asked: list[Any] = []
 
-    def studied(chosen: Protocol, folder: Path, **given: object) -> None:
+    def studied(chosen, folder, **given):
         asked.append((given["tiers"], folder, given["workers"]))
 
     monkeypatch.setattr(main_job, "run_blocks", studied)
@@ -42,8 +37,6 @@ def test_full_runs_every_study_and_the_page_says_which_preset_it_was(
     rows = pd.read_csv(tmp_path / "verdicts.csv")
     assert set(rows["figure"]) == {"tables_2_3"} and "cannot be checked" in set(rows["verdict"])
 
-
-# ------------------------------------------------------------------------- what is taken over
 
 DRAWN: dict[tuple[str, int], tuple[Drawn, list[bytes]]] = {}
 
@@ -63,7 +56,7 @@ def drawn_once(name: str, context: Context) -> Drawn:
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., str]]:
+def small(monkeypatch, tmp_path):
     """`reproduce` with one check and two figures, and a package of its own to hash: its log."""
     package = tmp_path / "package"
     for name in ("a.py", "paper_figures/figures/ladder.py", "paper_figures/page.py"):
@@ -79,7 +72,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
     real = main_job.write_page
     monkeypatch.setattr(main_job, "write_page", lambda folder, *_: folder / "index.html")
 
-    def run(seed: int = 0, fresh: bool = False, page: bool = False) -> str:
+    def run(seed=0, fresh=False, page=False):
         if page:
             monkeypatch.setattr(main_job, "write_page", real)
         context = Context(tmp_path / "results", seed=seed, progress=False)
@@ -92,9 +85,7 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
     yield run
 
 
-def test_what_nothing_changed_is_taken_over_and_marked_with_its_date(
-    small: Callable[..., str], tmp_path: Path
-) -> None:
+def test_what_nothing_changed_is_taken_over_and_marked_with_its_date(small, tmp_path):
     results = tmp_path / "results"
     before = {path: path.read_bytes() for path in (results / "figures").iterdir()}
     today, log = f"{date.today():%Y-%m-%d}", small(page=True)
@@ -110,22 +101,18 @@ def test_what_nothing_changed_is_taken_over_and_marked_with_its_date(
     assert "from cache" in small()
 
 
-@pytest.mark.parametrize(
-    ("changed", "taken"),
-    [
-        ("package/a.py", 0),
-        ("package/new.json", 0),
-        ("package/paper_figures/figures/ladder.py", 2),
-        ("package/paper_figures/page.py", 3),
-        ("results/study/rows.json", 0),
-        ("results/figures/ladder.csv", 2),
-        ("results/figures/ladder.png", 2),
-        ("results/index.html", 3),
-    ],
+@cases(
+    "changed, taken",
+    ("package/a.py", 0),
+    ("package/new.json", 0),
+    ("package/paper_figures/figures/ladder.py", 2),
+    ("package/paper_figures/page.py", 3),
+    ("results/study/rows.json", 0),
+    ("results/figures/ladder.csv", 2),
+    ("results/figures/ladder.png", 2),
+    ("results/index.html", 3),
 )
-def test_what_a_change_of_code_or_data_touches_is_made_anew(
-    small: Callable[..., str], tmp_path: Path, changed: str, taken: int
-) -> None:
+def test_what_a_change_of_code_or_data_touches_is_made_anew(small, tmp_path, changed, taken):
     path = tmp_path / changed
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes((path.read_bytes() if path.exists() else b"") + b"\n")
@@ -133,8 +120,8 @@ def test_what_a_change_of_code_or_data_touches_is_made_anew(
 
 
 def test_another_seed_ci_a_damaged_record_and_a_failed_check_take_nothing_over(
-    small: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    small, tmp_path, monkeypatch
+):
     assert "from cache" not in small(seed=1)
     assert "from cache" in small(seed=1)
     monkeypatch.setenv("CI", "true")
@@ -149,7 +136,7 @@ def test_another_seed_ci_a_damaged_record_and_a_failed_check_take_nothing_over(
     assert main_job.reproduce(context) == 1
 
 
-def test_rows_of_a_recorded_run_are_marked_as_records(tmp_path: Path) -> None:
+def test_rows_of_a_recorded_run_are_marked_as_records(tmp_path):
     row = pd.Series(
         {"question": "one", "says": "so", "decision": "open", "seeds": 3, "planned": 3, "size": "S",
          "value": 1.0, "low": -1.0, "high": 2.0, "paper": 2.0, "margin": 0.0}

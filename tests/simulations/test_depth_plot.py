@@ -1,7 +1,5 @@
 """Runs against depth: what is drawn is what was measured, on axes that fit it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -11,11 +9,12 @@ import pytest
 from matplotlib.figure import Figure
 
 import oversmoothing
+from oversmoothing import InputError
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
 from oversmoothing.simulations.drawing.depth_plot import draw_run, great, predictions
 from oversmoothing.simulations.drawing.picture import decade_axis
 from oversmoothing.simulations.drawing.wording import ROWS, few
-from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
 
 A = np.array([[0.75, 0.25], [0.25, 0.75]])
 START = np.array([[1.0, 0.0], [0.5, 2.0]])
@@ -58,17 +57,15 @@ def test_a_ratio_far_below_the_least_float_has_its_place():
     }
 
 
-@pytest.mark.parametrize(
+@cases(
     "depths, logarithmic",
-    [
-        (range(50), False),
-        (range(1001), False),
-        ([0, 500, 1000], False),
-        ([0, 1000], False),
-        ([0, 10, 10**9], True),
-        (np.unique(np.rint(np.geomspace(1, 1000, 60))).astype(int), True),
-        ([0], False),
-    ],
+    (range(50), False),
+    (range(1001), False),
+    ([0, 500, 1000], False),
+    ([0, 1000], False),
+    ([0, 10, 10**9], True),
+    (np.unique(np.rint(np.geomspace(1, 1000, 60))).astype(int), True),
+    ([0], False),
 )
 def test_great_depths_that_crowd_at_one_end_have_a_logarithmic_axis(depths, logarithmic):
     assert great(list(depths)) == logarithmic
@@ -149,9 +146,6 @@ def test_matplotlib_loads_when_it_is_drawn():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
-# --- beside what is predicted ---
-
-
 def drawn(**settings):
     return simulate(Configuration(n=6, d=2, points=12, **settings), device="cpu").table
 
@@ -199,9 +193,6 @@ def test_the_command_draws_on_demand_beside_its_table(stem, form, tmp_path, caps
     assert said.splitlines()[0] in " ".join(printed.split()) and "(certified): " in said
     assert f"{stem}: 5 tokens, 2 features, seed 0" in printed
     assert pd.read_csv(table)["depth"].iloc[-1] == 200
-
-
-# --- in a notebook ---
 
 
 def test_a_trajectory_is_shown_by_some_of_its_depths():

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing.simulations.engine.evolve import evolve
-from oversmoothing.simulations.engine.evolve_heads import evolve_heads
+from oversmoothing import evolve, evolve_heads
 from oversmoothing.simulations.engine.problem import make_problem
 from tests.evolve_errors.__main__ import check, faults
 from tests.evolve_errors.draws import draw
@@ -29,7 +28,7 @@ BLOCK_OF_THREE = [
 
 
 @pytest.mark.parametrize("drawn", [range(5), range(5, 50), range(50, 100)], ids=str)
-def test_no_claimed_error_is_too_small(drawn: range) -> None:
+def test_no_claimed_error_is_too_small(drawn):
     for index in drawn:
         wrong, claims = check(20, index)
         assert not wrong
@@ -64,7 +63,7 @@ def test_what_a_night_of_draws_found_is_right_or_not_claimed():
 
 
 @pytest.mark.parametrize("what", ONCE_WRONG)
-def test_what_was_once_claimed_wrongly_is_right_or_not_claimed(what: str) -> None:
+def test_what_was_once_claimed_wrongly_is_right_or_not_claimed(what):
     index, weights, depth = ONCE_WRONG[what]
     case = draw(7, index)
     assert (case.kind.split(", ")[1], case.depth) == (weights, depth), "other draws: other cases"
@@ -73,7 +72,7 @@ def test_what_was_once_claimed_wrongly_is_right_or_not_claimed(what: str) -> Non
     assert claims["auto"] < 1e-11
 
 
-def test_the_oracle_finds_a_claim_that_is_too_small() -> None:
+def test_the_oracle_finds_a_claim_that_is_too_small():
     case = draw(20, 3)
     run = evolve(A=case.A, W=case.W, X0=case.X0, depth=[case.depth])
     true = truth(*case.exact, case.depth)
@@ -83,7 +82,7 @@ def test_the_oracle_finds_a_claim_that_is_too_small() -> None:
 
 
 @pytest.mark.parametrize("method", ["auto", "balls"])
-def test_T6_a_defective_attention_keeps_its_digits_at_depth_a_million(method: str) -> None:
+def test_T6_a_defective_attention_keeps_its_digits_at_depth_a_million(method):
     """Rounding the squares of M costs their third root: -105318 with a claim of 1e-9, once."""
     run = evolve(
         A=BLOCK_OF_THREE, H=[[0.25]], X0=[[1], [3], [-2], [5]], depth=[10**6], method=method
@@ -92,7 +91,7 @@ def test_T6_a_defective_attention_keeps_its_digits_at_depth_a_million(method: st
     assert run.method == "balls" and run.error[0] < 1e-13
 
 
-def test_T6_squaring_says_that_it_lost_the_digits_of_a_defective_attention() -> None:
+def test_T6_squaring_says_that_it_lost_the_digits_of_a_defective_attention():
     run = evolve(
         A=BLOCK_OF_THREE, H=[[0.25]], X0=[[1], [3], [-2], [5]], depth=[10**6], method="squaring"
     )
@@ -101,9 +100,7 @@ def test_T6_squaring_says_that_it_lost_the_digits_of_a_defective_attention() -> 
 
 @pytest.mark.parametrize("depth", [400, 100_000])
 @pytest.mark.parametrize("method", ["auto", "balls", "plain", "layers", "blocks"])
-def test_T4b_a_token_that_loses_the_dominant_mode_keeps_its_direction(
-    depth: int, method: str
-) -> None:
+def test_T4b_a_token_that_loses_the_dominant_mode_keeps_its_direction(depth, method):
     """Tokens 1 and 2 point up, token 3 down: v is 0 where a causal token cannot see its mode."""
     if depth > 400 and method not in ("auto", "balls"):
         pytest.skip("too many layers to iterate in a test")
@@ -125,7 +122,7 @@ def test_T4b_a_token_that_loses_the_dominant_mode_keeps_its_direction(
 
 
 @pytest.mark.parametrize("method", ["closed_form", "core"])
-def test_T4b_where_the_cosines_are_lost_the_claim_says_so(method: str) -> None:
+def test_T4b_where_the_cosines_are_lost_the_claim_says_so(method):
     """In the core, X_0 and what the layers add cancel where the state shrinks."""
     W = ([[-0.5]], [[1.0]])
     run = evolve(A=CAUSAL, W=W, X0=[[1], [3], [2]], depth=[400], method=method)
@@ -133,7 +130,7 @@ def test_T4b_where_the_cosines_are_lost_the_claim_says_so(method: str) -> None:
     assert evolve(A=CAUSAL, W=W, X0=[[1], [3], [2]], depth=[400]).cosine_error[0] < 1e-9
 
 
-def test_T9_what_a_nilpotent_core_cancels_is_not_claimed() -> None:
+def test_T9_what_a_nilpotent_core_cancels_is_not_claimed():
     """W = P Q with (Q P)^2 = 0: W is nilpotent, and HFC/LFC falls like 1/L or faster."""
     rng = np.random.default_rng(3)
     A = rng.dirichlet(np.ones(5), size=5)
@@ -179,7 +176,7 @@ def test_a_batch_takes_balls_for_the_elements_that_need_them() -> None:
     assert run.method == "balls" and max(run.error) < 1e-9 and max(run.cosine_error) < 1e-9
 
 
-def test_T11_4_a_mean_that_is_0_from_the_first_layer_on_is_0_at_every_depth() -> None:
+def test_T11_4_a_mean_that_is_0_from_the_first_layer_on_is_0_at_every_depth():
     """Zero-mean X_0 that a doubly stochastic A keeps: HFC/LFC is inf, and known to be."""
     A = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
     for X0 in ([[1], [-3], [2]], [[0.1], [-0.1], [0.0]]):
@@ -188,14 +185,14 @@ def test_T11_4_a_mean_that_is_0_from_the_first_layer_on_is_0_at_every_depth() ->
         assert max(run.error) < 1e-8
 
 
-def test_T1d_sharp_attention_is_not_doubly_stochastic_because_its_sums_round_to_1() -> None:
+def test_T1d_sharp_attention_is_not_doubly_stochastic_because_its_sums_round_to_1():
     run = evolve(A=[[1.0, 0.0], [1e-20, 1.0]], H=[[-0.5]], X0=[[1], [-1]], depth=[0, 10**6])
     # Token 2 forgets what it was: both tokens end where token 1 is.
     assert run.metrics()["log_hfc_lfc"].iloc[1] > 0
     assert np.isfinite(run.metrics()["log_hfc_lfc"].iloc[1])
 
 
-def test_the_claims_of_an_iteration_are_taken_when_they_are_asked_for() -> None:
+def test_the_claims_of_an_iteration_are_taken_when_they_are_asked_for():
     rng = np.random.default_rng(0)
     A, X0 = rng.dirichlet(np.ones(6), size=6), rng.standard_normal((6, 3))
     for dtype in (torch.float32, torch.float64):
@@ -204,12 +201,12 @@ def test_the_claims_of_an_iteration_are_taken_when_they_are_asked_for() -> None:
         assert eps < run.error[0] < 1e4 * eps
 
 
-def test_the_claim_of_heads_that_grow_by_60_digits_a_layer_is_finite() -> None:
+def test_the_claim_of_heads_that_grow_by_60_digits_a_layer_is_finite():
     run = evolve_heads(X0=[[1.0], [3.0], [2.0]], attention=CAUSAL, weights=[[1e60]], depth=[4])
     assert run.error[0] < 1e-10
 
 
-def test_a_layer_grows_a_state_by_the_norm_of_W_at_most_not_by_that_of_its_core() -> None:
+def test_a_layer_grows_a_state_by_the_norm_of_W_at_most_not_by_that_of_its_core():
     """W = P Q of norm 1, whose core Q P is 1e-9."""
     P, Q, A = (
         np.array([[1.0], [0.0]]),

@@ -1,15 +1,13 @@
 """Lyapunov exponents of changing layers are the slopes that a run through them has (T7a)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import oversmoothing
+from oversmoothing import FromState, PerLayer
 from oversmoothing.experiments.models.sources import named_inputs, named_model
 from oversmoothing.experiments.repeated.blocks import cycled_layers
 from oversmoothing.simulations.against_theory import exponents
@@ -20,14 +18,13 @@ from oversmoothing.simulations.against_theory.exponents import (
     exponent_run,
 )
 from oversmoothing.simulations.engine.errors import split_states
-from oversmoothing.simulations.engine.layers import PerLayer
-from oversmoothing.simulations.engine.state_attention import FromState
+from tests.support.refusals import refuses
 
 X0 = np.random.default_rng(5).standard_normal((4, 3))
 
 
 @pytest.mark.parametrize("name", ENSEMBLES)
-def test_a_slope_is_the_difference_of_exponents_of_the_same_layers(name: str) -> None:
+def test_a_slope_is_the_difference_of_exponents_of_the_same_layers(name):
     """Up to what two norms differ by at most: some e^3 over the layers of the run."""
     run = exponent_run(name, *ensemble(name, 4, 3, 2, 0.5, 0), X0, 400)
     assert run.gamma_quotient < run.gamma_consensus
@@ -36,7 +33,7 @@ def test_a_slope_is_the_difference_of_exponents_of_the_same_layers(name: str) ->
     assert 0 < run.gap_error < 0.1
 
 
-def test_a_slope_that_its_layers_do_not_explain_is_noticed(monkeypatch, tmp_path: Path) -> None:
+def test_a_slope_that_its_layers_do_not_explain_is_noticed(monkeypatch, tmp_path):
     """At 200 layers the bound is wide, and a rate off by 1/20 a layer is beyond it."""
     run = exponent_run("iid", *ensemble("iid", 4, 3, 2, 0.5, 0), X0, 200)
     assert not replace(run, measured=run.measured + 0.05).agrees
@@ -47,7 +44,7 @@ def test_a_slope_that_its_layers_do_not_explain_is_noticed(monkeypatch, tmp_path
     assert oversmoothing.main(words) == 1
 
 
-def test_exponents_of_repeated_layers_are_those_of_their_product() -> None:
+def test_exponents_of_repeated_layers_are_those_of_their_product():
     """gamma_C is log rho of the product over one period, per layer."""
     rng = np.random.default_rng(1)
     A = [rng.dirichlet(np.ones(4), size=(1, 4)) for _ in range(3)]
@@ -62,7 +59,7 @@ def test_exponents_of_repeated_layers_are_those_of_their_product() -> None:
     assert run.off < 2e-3
 
 
-def test_attention_along_a_run_is_the_softmax_of_its_states() -> None:
+def test_attention_along_a_run_is_the_softmax_of_its_states():
     rng = np.random.default_rng(2)
     given = FromState(*rng.standard_normal((2, 2, 3, 3)), causal=True)
     run = oversmoothing.evolve_heads(
@@ -77,9 +74,7 @@ def test_attention_along_a_run_is_the_softmax_of_its_states() -> None:
         np.testing.assert_allclose(attention_at(states, place, given), expected, atol=1e-12)
 
 
-def test_the_command_writes_a_table_and_says_what_differs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_a_table_and_says_what_differs(tmp_path, capsys):
     words = ["simulate", "--exponents", "--ensemble", "iid", "--depth=200", f"--out={tmp_path}"]
     # So few layers are no slope to 1e-3, which is not asked of them.
     assert oversmoothing.main(words) == 0
@@ -90,13 +85,10 @@ def test_the_command_writes_a_table_and_says_what_differs(
     assert list(pd.read_csv(tmp_path / "exponents.csv")["name"]) == ["iid"]
     assert oversmoothing.main([*words[:4], "--depth", "300"]) == 2
     assert "multiple of 200" in capsys.readouterr().err
-    with pytest.raises(oversmoothing.InputError, match="none of iid"):
-        ensemble("other", 4, 3, 2, 0.5, 0)
+    refuses("none of iid", ensemble, "other", 4, 3, 2, 0.5, 0, error=oversmoothing.InputError)
 
 
-def test_a_model_whose_layers_are_repeated_has_the_exponents_of_their_product(
-    tmp_path: Path,
-) -> None:
+def test_a_model_whose_layers_are_repeated_has_the_exponents_of_their_product(tmp_path):
     """The digits model before training: gamma_C is log rho of the product over its layers, a layer,
     and the run through 400 layers has the slopes."""
     model = named_model("vit-random", tmp_path)

@@ -1,7 +1,5 @@
 """The command `heads`: its files, its words, its refusals."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd
@@ -18,14 +16,13 @@ def run(tmp_path, *options):
 
 
 def call(tmp_path, *options):
-    code = run(tmp_path, *options)
-    table = pd.read_csv(tmp_path / "heads.csv")
-    return code, table, json.loads((tmp_path / "heads.json").read_text())
+    assert run(tmp_path, *options) == 0
+    return pd.read_csv(tmp_path / "heads.csv"), json.loads((tmp_path / "heads.json").read_text())
 
 
 def test_a_fixed_layer_comes_with_the_verdict_of_all_heads_together(tmp_path, capsys):
-    code, table, record = call(tmp_path)
-    assert code == 0 and table["depth"].iloc[-1] == 300
+    table, record = call(tmp_path)
+    assert table["depth"].iloc[-1] == 300
     verdict = record["theory"]["verdict"]
     assert verdict in capsys.readouterr().out
     fell = table["log_hfc_lfc"].iloc[-1] < -3
@@ -35,13 +32,13 @@ def test_a_fixed_layer_comes_with_the_verdict_of_all_heads_together(tmp_path, ca
 
 @pytest.mark.parametrize("options", [("--attention", "drawn"), ("--weights", "drawn", "--causal")])
 def test_drawn_layers_come_with_their_exponents(tmp_path, capsys, options):
-    _, _, record = call(tmp_path, *options)
+    _, record = call(tmp_path, *options)
     assert record["theory"]["kind"] == "exponents" and record["theory"]["gap_error"] > 0
     assert "gamma_Q - gamma_C" in capsys.readouterr().out
 
 
 def test_attention_that_follows_the_state_has_no_verdict(tmp_path, capsys):
-    _, table, record = call(tmp_path, "--attention", "state", "--no-residual", "--depth", "8")
+    table, record = call(tmp_path, "--attention", "state", "--no-residual", "--depth", "8")
     assert record["theory"] == {"kind": "none"} and "follows the state" in capsys.readouterr().out
     # The digits triple (T9).
     assert table["log_hfc_lfc"].iloc[-1] < -20

@@ -1,7 +1,5 @@
 """Attention that follows the state: any spread, and the laws near consensus (T7b-c, T8, T9)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -11,17 +9,13 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing.simulations.engine.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
+from oversmoothing import Drawn, FromState, PerLayer, evolve_heads
 from oversmoothing.simulations.engine.state_attention import _phi, _psi
 from oversmoothing.simulations.state import join
 from oversmoothing.theory.proofs.strategies import SEEDS
+from tests.support.evolved import dense_layer, evolved, states
 
 EPS = 2.0**-52
-
-
-def states(trajectory, index=-1):
-    X, exponent = trajectory.X(index)
-    return X.numpy() * 2.0 ** exponent.numpy()[..., None, None]
 
 
 def softmax_of(X, W_Q, W_K, bias=None, causal=False):
@@ -33,11 +27,6 @@ def softmax_of(X, W_Q, W_K, bias=None, causal=False):
         logits = np.where(np.tri(logits.shape[-1]) > 0, logits, -np.inf)
     weights = np.exp(logits - logits.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True)
-
-
-def dense_layer(X, A, W, residual):
-    moved = sum(A[..., h, :, :] @ X @ W[h] for h in range(len(W)))
-    return X + moved if residual else moved
 
 
 @settings(max_examples=25)
@@ -59,13 +48,7 @@ def test_at_moderate_spread_it_is_the_definition(
     W = 0.5 * rng.standard_normal((heads, d, d))
     bias = rng.standard_normal((heads, n, n)) if biased else None
     X0 = scale * rng.standard_normal((4, n, d))
-    run = evolve_heads(
-        X0=X0,
-        attention=FromState(W_Q, W_K, bias=bias, causal=causal),
-        weights=W,
-        depth=[3],
-        residual=residual,
-    )
+    run = evolved(X0, FromState(W_Q, W_K, bias=bias, causal=causal), W, [3], residual=residual)
     X, size, reach = X0, np.abs(X0), 0.0
     for _ in range(3):
         X = dense_layer(X, softmax_of(X, W_Q, W_K, bias, causal), W, residual)
@@ -85,13 +68,9 @@ def test_frozen_along_the_trajectory_it_is_prescribed_attention(seed, residual):
     n, d, heads, depth = 4, 3, 2, 5
     W_Q, W_K = 0.4 * rng.standard_normal((2, heads, d, d))
     W, X0 = 0.3 * rng.standard_normal((heads, d, d)), rng.standard_normal((n, d))
-    run = evolve_heads(
-        X0=X0, attention=FromState(W_Q, W_K), weights=W, depth=range(depth + 1), residual=residual
-    )
+    run = evolved(X0, FromState(W_Q, W_K), W, range(depth + 1), residual=residual)
     seen = [softmax_of(states(run, layer), W_Q, W_K) for layer in range(depth)]
-    frozen = evolve_heads(
-        X0=X0, attention=PerLayer(seen), weights=W, depth=[depth], residual=residual
-    )
+    frozen = evolved(X0, PerLayer(seen), W, [depth], residual=residual)
     np.testing.assert_allclose(
         states(frozen), states(run, depth), rtol=0, atol=1e-11 * np.abs(states(run, depth)).max()
     )
@@ -107,9 +86,6 @@ def test_query_and_key_weights_may_change_with_the_layer():
         X = dense_layer(X, softmax_of(X, drawn.W_Q, drawn.W_K), W, True)
     run = evolve_heads(X0=X0, attention=rule, weights=W, depth=[4])
     np.testing.assert_allclose(states(run), X, rtol=0, atol=1e-11 * np.abs(X).max())
-
-
-# ------------------------------------------------------------- against thousands of digits
 
 
 def exact_run(X, W_Q, W_K, W, depth, residual, bias, causal):
@@ -152,13 +128,7 @@ def test_a_tiny_spread_is_right_to_the_last_digits(residual, power, centred, kin
     spread = n * spread - spread.sum(0)
     mean = np.zeros(d) if centred else rng.integers(1, 9, d) / 8.0
     start = join(*map(torch.tensor, (spread, mean, power, 0)))
-    run = evolve_heads(
-        X0=start,
-        attention=FromState(W_Q, W_K, bias, causal),
-        weights=W,
-        depth=[depth],
-        residual=residual,
-    )
+    run = evolved(start, FromState(W_Q, W_K, bias, causal), W, [depth], residual=residual)
     state = run.state(0)
     with mp.workdps(2500):
         X = mp.matrix(n, d)
@@ -189,9 +159,7 @@ def test_one_hot_attention_keeps_what_is_left_of_the_spread():
     """
     X0 = np.array([[1.0, 10.0], [1.25, 0.0], [0.75, -0.5]])
     W_Q, W_K = np.array([[[10.0], [0.01]]]), np.array([[[0.0], [1.0]]])
-    run = evolve_heads(
-        X0=X0, attention=FromState(W_Q, W_K), weights=np.eye(2), depth=[1], residual=False
-    )
+    run = evolved(X0, FromState(W_Q, W_K), np.eye(2), [1], residual=False)
     with mp.workdps(200):
         X = exact_run(mp.matrix(X0.tolist()), W_Q, W_K, np.eye(2)[None], 1, False, None, False)
         exact = np.array([[float(X[i, j] - X[2, j]) for j in range(2)] for i in range(2)])
@@ -215,17 +183,14 @@ def test_phi_and_psi_are_their_series(dtype):
             assert phi == pytest.approx(expected, rel=16 * eps if abs(x) < 0.0039 else 1e3 * eps)
 
 
-# --------------------------------------------------------------------- the laws near consensus
-
-
 def test_without_residual_the_digits_of_the_spread_triple_with_each_layer():
     """T9 (T8b): E' = E M Sigma_a W / sqrt(k): log ||E'|| = 3 log ||E|| + O(1)."""
     rng = np.random.default_rng(3)
-    run = evolve_heads(
-        X0=0.1 * rng.standard_normal((5, 3)) + rng.standard_normal(3),
-        attention=FromState(*rng.standard_normal((2, 2, 3, 3))),
-        weights=rng.standard_normal((2, 3, 3)),
-        depth=range(31),
+    run = evolved(
+        0.1 * rng.standard_normal((5, 3)) + rng.standard_normal(3),
+        FromState(*rng.standard_normal((2, 2, 3, 3))),
+        rng.standard_normal((2, 3, 3)),
+        range(31),
         residual=False,
     )
     logs = [run.state(i).hfc_exponent.item() for i in range(31)]
@@ -239,13 +204,7 @@ def test_without_residual_the_digits_of_the_spread_triple_with_each_layer():
 
 def test_a_spread_of_more_digits_than_an_exponent_holds_is_zero():
     X0 = [[1.0], [1.1]]
-    run = evolve_heads(
-        X0=X0,
-        attention=FromState([[1.0]], [[1.0]]),
-        weights=[[0.9]],
-        depth=[30, 80],
-        residual=False,
-    )
+    run = evolved(X0, FromState([[1.0]], [[1.0]]), [[0.9]], [30, 80], residual=False)
     table = run.metrics()
     assert table["log_hfc_lfc"][0] < -1e10 and table["hfc_lfc"][1] == 0
     assert run.state(1).hfc.eq(0).all() and table["log_hfc_lfc"][1] == -math.inf
@@ -281,9 +240,7 @@ def test_content_only_attention_with_negative_weights_decays_like_one_over_the_s
     n, d = 6, 2
     X0 = np.random.default_rng(0).standard_normal((n, d))
     depths = [500, 2000]
-    run = evolve_heads(
-        X0=X0, attention=FromState(np.eye(d), np.eye(d)), weights=-0.5 * np.eye(d), depth=depths
-    )
+    run = evolved(X0, FromState(np.eye(d), np.eye(d)), -0.5 * np.eye(d), depths)
     for i, depth in enumerate(depths):
         X = states(run, i)
         hfc = np.linalg.norm(X - X.mean(0))
@@ -299,20 +256,14 @@ def test_the_attention_at_consensus_decides_the_linear_part():
     spread = rng.integers(-9, 10, (n, d)).astype(float)
     spread = n * spread - spread.sum(0)
     start = join(*map(torch.tensor, (spread, np.ones(d), -1500, 0)))
-    run = evolve_heads(
-        X0=start,
-        attention=FromState(*rng.standard_normal((2, 1, d, d)), causal=True),
-        weights=w * np.eye(d),
-        depth=[3],
+    run = evolved(
+        start, FromState(*rng.standard_normal((2, 1, d, d)), causal=True), w * np.eye(d), [3]
     )
     A_b = np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None]
     X = np.linalg.matrix_power(np.eye(n) + w * A_b, 3) @ spread
     state = run.state(0)
     found = state.hfc.numpy() * 2.0 ** (state.hfc_exponent.item() + 1500)
     np.testing.assert_allclose(found, X - X.mean(0), rtol=0, atol=1e-13 * np.abs(X).max())
-
-
-# ----------------------------------------------------------------- one feature, changing signs
 
 
 def test_attention_that_sharpens_freezes_the_ratio():
@@ -338,9 +289,7 @@ def test_the_dobrushin_certificate_holds_for_attention_that_follows_the_state(
     W_Q, W_K = 0.5 * rng.standard_normal((2, heads, 1, 1))
     h = -rng.dirichlet(np.ones(heads)) * rng.uniform(0.1, 1.0)
     X0 = scale * rng.standard_normal((n, 1))
-    run = evolve_heads(
-        X0=X0, attention=FromState(W_Q, W_K), weights=h.reshape(-1, 1, 1), depth=range(25)
-    )
+    run = evolved(X0, FromState(W_Q, W_K), h.reshape(-1, 1, 1), range(25))
     logit = float((np.abs(W_Q) * np.abs(W_K)).max())
     values = [states(run, i)[:, 0] for i in range(25)]
     u = [abs(x.mean()) / (x.max() - x.min()) for x in values]

@@ -1,12 +1,8 @@
 """The page of `prove --out` in a real browser: the style of every page, and what was found."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
 from oversmoothing import main
 from tests.support.browser import DESKTOP, PHONE, opened
@@ -42,7 +38,7 @@ ENTRIES = Claim(
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ledger")
     (folder / "mine.py").write_text(FILE)
     report = folder / "ledger.html"
@@ -53,9 +49,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_can_read_it_and_it_asks_for_nothing(
-    chromium: Browser, path: Path, size: tuple[int, int], scheme: str
-) -> None:
+def test_all_can_read_it_and_it_asks_for_nothing(chromium, path, size, scheme):
     with opened(chromium, path, size=size, color_scheme=scheme) as work:
         work.page.evaluate("() => window.dispatchEvent(new Event('beforeprint'))")
         assert work.page.locator("details:not([open])").count() == 0
@@ -63,7 +57,7 @@ def test_all_can_read_it_and_it_asks_for_nothing(
         assert work.page.evaluate("() => document.documentElement.scrollWidth") <= size[0]
 
 
-def test_it_shows_what_was_found_in_the_style_of_every_page(chromium: Browser, path: Path) -> None:
+def test_it_shows_what_was_found_in_the_style_of_every_page(chromium, path):
     with opened(chromium, path, "#claim-entries") as work:
         web = work.page
         assert web.locator("#claim-entries").get_attribute("open") is not None
@@ -85,7 +79,7 @@ def test_it_shows_what_was_found_in_the_style_of_every_page(chromium: Browser, p
         assert web.locator("#shown").inner_text() == "0 of 2 shown"
 
 
-def test_links_lead_into_the_page(path: Path) -> None:
+def test_links_lead_into_the_page(path):
     text = path.read_text("utf-8")
     places = set(re.findall(r' id="([^"]+)"', text))
     links = re.findall(r'href="#([^"]+)"', text)

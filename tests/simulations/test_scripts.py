@@ -1,7 +1,5 @@
 """The simulation scripts: short, by public names alone, each with its picture and its numbers."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import importlib
@@ -25,7 +23,7 @@ LIBRARIES = {"oversmoothing", "numpy", "matplotlib", "torch", "sympy", "PIL"}
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_is_short_says_what_one_sees_and_uses_public_names_alone(name: str) -> None:
+def test_a_script_is_short_says_what_one_sees_and_uses_public_names_alone(name):
     text = (FOLDER / f"{name}.py").read_text("utf-8")
     tree = ast.parse(text)
     assert text.count("\n") < 60
@@ -45,7 +43,7 @@ def test_a_script_is_short_says_what_one_sees_and_uses_public_names_alone(name: 
 
 
 @pytest.mark.parametrize("name", [s for s in SCRIPTS if s != WITH_DATA])
-def test_a_script_writes_its_picture_and_its_numbers(name: str, tmp_path, monkeypatch) -> None:
+def test_a_script_writes_its_picture_and_its_numbers(name, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", [str(FOLDER / f"{name}.py"), "--out", str(tmp_path)])
     runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
     plt.close("all")
@@ -56,13 +54,13 @@ def test_a_script_writes_its_picture_and_its_numbers(name: str, tmp_path, monkey
     assert len(rows) > 3 and {len(row) for row in rows} == {len(rows[0])}
 
 
-def test_without_its_data_a_script_says_so(capsys, monkeypatch, tmp_path) -> None:
+def test_without_its_data_a_script_says_so(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("OVERSMOOTHING_DATA", str(tmp_path))
     runpy.run_path(str(FOLDER / f"{WITH_DATA}.py"), run_name="__main__")
     assert "nothing is drawn" in capsys.readouterr().out
 
 
-def test_a_table_with_columns_of_different_lengths_is_refused(tmp_path) -> None:
+def test_a_table_with_columns_of_different_lengths_is_refused(tmp_path):
     with pytest.raises(InputError, match="different lengths"):
         oversmoothing.show(plt.figure(), {"x": [1, 2], "y": [1]}, tmp_path)
     plt.close("all")

@@ -1,10 +1,7 @@
 """The command `simulate`: its table, its record, the same bytes from the same seed."""
 
-from __future__ import annotations
-
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,28 +15,20 @@ from oversmoothing.simulations.against_theory.simulate import (
 )
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
+from tests.support.cases import cases
 
 
 def run(*arguments: str) -> int:
     return main(["simulate", *arguments, "--device", "cpu"])
 
 
-def test_table_record_and_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_record_and_sentence(tmp_path, capsys):
     """The same seed writes the same bytes again."""
     assert run("--n", "6", "--d", "3", "--depth", "300", "--seed", "4", "--out", str(tmp_path)) == 0
     table = pd.read_csv(tmp_path / "simulate.csv")
     record = json.loads((tmp_path / "simulate.json").read_text())
-    assert list(table.columns[:9]) == [
-        "depth",
-        "hfc_lfc",
-        "log_hfc_lfc",
-        "cos_mean",
-        "cos_min",
-        "cos_abs_mean",
-        "cos_abs_min",
-        "effective_rank",
-        "sigma2_sigma1",
-    ]
+    named = "depth hfc_lfc log_hfc_lfc cos_mean cos_min cos_abs_mean cos_abs_min effective_rank"
+    assert list(table.columns[:9]) == [*named.split(), "sigma2_sigma1"]
     assert {"predicted_log_hfc_lfc", "log_rate", "predicted_limit"} <= set(table.columns)
     assert table["depth"].iloc[0] == 0 and table["depth"].iloc[-1] == 300
     assert record["configuration"]["seed"] == 4 and record["provenance"]["versions"]["numpy"]
@@ -55,15 +44,11 @@ def test_table_record_and_sentence(tmp_path: Path, capsys: pytest.CaptureFixture
     ("attention", "value"),
     [*((kind, "ginibre") for kind in ATTENTION), *(("softmax", kind) for kind in VALUE_PROJECTION)],
 )
-def test_measurement_agrees_with_the_closed_form(attention: str, value: str) -> None:
+def test_measurement_agrees_with_the_closed_form(attention, value):
     d = 4
     options = {"eigenvalues": [-0.5, 0.3, -0.2 + 0.4j, -0.2 - 0.4j]} if value == "spectrum" else {}
-    result = simulate(
-        Configuration(
-            attention=attention, value=value, n=6, d=d, depth=20, seed=1, value_options=options
-        ),
-        device="cpu",
-    )
+    drawn = {"attention": attention, "value": value, "value_options": options}
+    result = simulate(Configuration(**drawn, n=6, d=d, depth=20, seed=1), device="cpu")
     table, theory = result.table, result.details
     assert np.isfinite(table["log_hfc_lfc"]).all()
     if value == "defective":
@@ -75,18 +60,14 @@ def test_measurement_agrees_with_the_closed_form(attention: str, value: str) -> 
     assert theory["verdict"]["verdict"] in result.words()
 
 
-def test_float32_is_held_against_the_same_prediction() -> None:
+def test_float32_is_held_against_the_same_prediction():
     run = simulate(Configuration(n=8, d=4, depth=100, dtype="float32"), device="cpu")
     assert 1e-9 < run.details["largest_error_of_log_hfc_lfc"] < 1e-2
 
 
-def test_the_slope_of_a_smoothing_run_is_the_rate() -> None:
-    run = simulate(
-        Configuration(
-            n=8, d=2, depth=4000, value="spectrum", value_options={"eigenvalues": [0.5, 0.2]}
-        ),
-        device="cpu",
-    )
+def test_the_slope_of_a_smoothing_run_is_the_rate():
+    drawn = {"value": "spectrum", "value_options": {"eigenvalues": [0.5, 0.2]}}
+    run = simulate(Configuration(**drawn, n=8, d=2, depth=4000), device="cpu")
     assert run.details["verdict"]["verdict"] == "SMOOTHING"
     told = "Drawn with seed 0: A softmax (8 x 8), largest |a| beside a = 1: "
     assert told in run.words() and "(2 x 2), largest |1 + h| = 1.5 at h = 0.5" in run.words()
@@ -96,40 +77,36 @@ def test_the_slope_of_a_smoothing_run_is_the_rate() -> None:
     assert slope == pytest.approx(table["log_rate"].iloc[0], rel=1e-2)
 
 
-def test_log_spaced_depths() -> None:
+def test_log_spaced_depths():
     assert log_spaced_depths(0, 5) == [0]
     assert log_spaced_depths(1, 5) == [0, 1]
     depths = log_spaced_depths(10**6, 40)
     assert depths[0] == 0 and depths[-1] == 10**6 and depths == sorted(set(depths))
 
 
-def test_single_token_and_feature(tmp_path: Path) -> None:
+def test_single_token_and_feature(tmp_path):
     assert run("--n", "1", "--d", "1", "--depth", "3", "--out", str(tmp_path)) == 0
     assert (pd.read_csv(tmp_path / "simulate.csv")["hfc_lfc"] == 0).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     "arguments",
-    [
-        ("--value", "spectrum"),
-        ("--value", "spectrum", "--eigenvalues=1,2", "--d", "3"),
-        ("--value", "goe", "--rank", "2"),
-        ("--value", "spectrum", "--eigenvalues=1,two"),
-        ("--coupling", "0.1"),
-        ("--attention", "nearly_reducible", "--n", "1"),
-        ("--device", "cuda:99"),
-    ],
+    ("--value", "spectrum"),
+    ("--value", "spectrum", "--eigenvalues=1,2", "--d", "3"),
+    ("--value", "goe", "--rank", "2"),
+    ("--value", "spectrum", "--eigenvalues=1,two"),
+    ("--coupling", "0.1"),
+    ("--attention", "nearly_reducible", "--n", "1"),
+    ("--device", "cuda:99"),
     ids=" ".join,
 )
-def test_bad_arguments_are_refused_before_anything_is_written(
-    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_arguments_are_refused_before_anything_is_written(arguments, tmp_path, capsys):
     assert main(["simulate", *arguments, "--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err.startswith("oversmoothing: ")
     assert not list(tmp_path.iterdir())
 
 
-def test_eigenvalues_set_the_number_of_features(tmp_path: Path) -> None:
+def test_eigenvalues_set_the_number_of_features(tmp_path):
     run("--value", "spectrum", "--eigenvalues=-0.5, 0.1+1i, 0.1-1i", "--n", "3", "--depth", "2",
         "--out", str(tmp_path))  # fmt: skip
     record = json.loads((tmp_path / "simulate.json").read_text())

@@ -1,13 +1,11 @@
 """Verdicts at scale: what a fast step decides, the whole spectrum agrees with, near a tie too."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from oversmoothing import verdict
 from oversmoothing.simulations.generators.attention import (
-    AttentionGenerator,
     Causal,
     DoublyStochastic,
     Softmax,
@@ -24,9 +22,8 @@ from oversmoothing.simulations.spectra.head_values import (
 )
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum, eigenvalues
-from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.formulas import dominance
-from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.refusals import refuses
 
 seeds = st.integers(0, 2**32 - 1)
 KINDS = (Softmax, SymmetricPsd, DoublyStochastic)
@@ -53,14 +50,9 @@ def plain(A: np.ndarray, values: np.ndarray) -> tuple[float, float]:
     return found.rho_consensus, found.rho_quotient
 
 
-# --- every pair ---
-
-
 @given(seed=seeds, n=st.integers(2, 40), r=st.integers(1, 6), scale=st.floats(0.05, 20))
 @settings(max_examples=40, deadline=None)
-def test_every_verdict_and_bound_is_that_of_the_whole_spectrum(
-    seed: int, n: int, r: int, scale: float
-) -> None:
+def test_every_verdict_and_bound_is_that_of_the_whole_spectrum(seed, n, r, scale):
     A, d = batch(seed, 6, n), r + seed % 3
     factors = [gaussian_factors(seed + k, d, r, scale) for k in range(2)]
     heads = [head_values(*each) for each in factors]
@@ -84,16 +76,14 @@ def test_every_verdict_and_bound_is_that_of_the_whole_spectrum(
 
 @given(seed=seeds, n=st.integers(3, 30), r=st.integers(1, 5), gap=st.integers(4, 13))
 @settings(max_examples=12, deadline=None)
-def test_a_head_moved_next_to_the_tie_is_never_decided_wrongly(
-    seed: int, n: int, r: int, gap: int
-) -> None:
+def test_a_head_moved_next_to_the_tie_is_never_decided_wrongly(seed, n, r, gap):
     """H is scaled until rho_C = rho_Q, then by 1 +- 10^-gap: the hardest cases there are."""
     A = Softmax(temperature=0.3, dim=8).draw(n, rng=np.random.default_rng(seed))
     a = np.linalg.eigvals(quotient(A))
     W_V, W_O = gaussian_factors(seed, r + 2, r, 1.0)
     core = np.linalg.eigvals(W_O @ W_V)
 
-    def margin(s: float) -> float:
+    def margin(s):
         moduli = np.abs(1 + s * core)
         return float(max(moduli.max(), 1) - max(np.abs(1 + s * np.outer(a, core)).max(), 1))
 
@@ -120,9 +110,7 @@ def test_a_head_moved_next_to_the_tie_is_never_decided_wrongly(
 
 
 @pytest.mark.parametrize("generator", KINDS)
-def test_steps_and_lapack_agree_on_matrices_of_every_kind(
-    generator: type[AttentionGenerator], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_and_lapack_agree_on_matrices_of_every_kind(generator, monkeypatch):
     rng = np.random.default_rng(3)
     A = np.stack([generator(temperature=t).draw(24, rng=rng) for t in (0.2, 0.5, 1, 2)])
     heads = [head_values(*gaussian_factors(k, 12, 4, 2.0)) for k in range(8)]
@@ -134,7 +122,7 @@ def test_steps_and_lapack_agree_on_matrices_of_every_kind(
     assert (fast.method == "powers").any() and not (slow.method == "powers").any()
 
 
-def test_the_order_of_pairs_changes_nothing() -> None:
+def test_the_order_of_pairs_changes_nothing():
     A = batch(5, 40, 12).astype(np.float32)
     heads = [head_values(*gaussian_factors(k, 10, 3, 3.0)) for k in range(5)]
     index = np.random.default_rng(0).integers(0, 5, 40)
@@ -143,10 +131,7 @@ def test_the_order_of_pairs_changes_nothing() -> None:
     assert [str(each.verdict[0]) for each in alone] == one.verdict.tolist()
 
 
-# --- structure ---
-
-
-def test_exact_zeros_of_a_head_tie_and_those_of_a_whole_H_do_not() -> None:
+def test_exact_zeros_of_a_head_tie_and_those_of_a_whole_H_do_not():
     """h in (-1, 0) with a PSD kernel: nothing exceeds 1, and only structure knows the 1 (T2b)."""
     A = SymmetricPsd(dim=8).draw(6, rng=np.random.default_rng(0))[None]
     W_V = np.eye(4)[:, :2]
@@ -157,7 +142,7 @@ def test_exact_zeros_of_a_head_tie_and_those_of_a_whole_H_do_not() -> None:
     assert whole.verdict[0] == "NON_SMOOTHING" and whole.dominant[0] == "smallest"
 
 
-def test_causal_reducible_and_one_token_attention() -> None:
+def test_causal_reducible_and_one_token_attention():
     rng = np.random.default_rng(1)
     heads = [dense_values(0.5 * np.eye(2)), dense_values(-0.5 * np.eye(2))]
     causal = Causal().draw(7, rng=rng)[None].repeat(2, 0)
@@ -174,7 +159,7 @@ def test_causal_reducible_and_one_token_attention() -> None:
     assert none.verdict.shape == (0,)
 
 
-def test_uniform_attention_is_decided_although_C_is_rounding_alone() -> None:
+def test_uniform_attention_is_decided_although_C_is_rounding_alone():
     uniform = np.full((2, 9, 9), 1 / 9)
     heads = [head_values(*gaussian_factors(0, 5, 2, 1.0)), dense_values(-0.5 * np.eye(3))]
     found = spectral_verdicts(uniform, heads, np.array([0, 1]))
@@ -182,7 +167,7 @@ def test_uniform_attention_is_decided_although_C_is_rounding_alone() -> None:
     assert found.verdict[1] == "NON_SMOOTHING"
 
 
-def test_the_class_of_a_dominant_eigenvalue() -> None:
+def test_the_class_of_a_dominant_eigenvalue():
     """A rotates three tokens fast and swaps two groups slowly: the complex pair wins (T3a)."""
     turn = np.array([[0.05, 0.9, 0.05], [0.05, 0.05, 0.9], [0.9, 0.05, 0.05]])
     swap = np.array([[0.25, 0.75], [0.75, 0.25]])
@@ -194,15 +179,12 @@ def test_the_class_of_a_dominant_eigenvalue() -> None:
 
 @given(seed=seeds, d=st.integers(1, 12))
 @settings(max_examples=30, deadline=None)
-def test_the_corners_carry_the_maximum_over_all_h(seed: int, d: int) -> None:
+def test_the_corners_carry_the_maximum_over_all_h(seed, d):
     rng = np.random.default_rng(seed)
     h = np.linalg.eigvals(rng.standard_normal((d, d)))
     a = rng.standard_normal(20) + 1j * rng.standard_normal(20)
     whole = np.abs(1 + np.outer(a, h)).max(1)
     np.testing.assert_allclose(np.abs(1 + np.outer(a, hull_corners(h))).max(1), whole, rtol=1e-12)
-
-
-# --- the bounds ---
 
 
 def powers_norm(A: np.ndarray) -> np.ndarray:
@@ -211,7 +193,7 @@ def powers_norm(A: np.ndarray) -> np.ndarray:
 
 @given(seed=seeds, n=st.integers(2, 40), single=st.booleans())
 @settings(max_examples=30, deadline=None)
-def test_gelfand_bounds_the_radius_and_falls_to_it(seed: int, n: int, single: bool) -> None:
+def test_gelfand_bounds_the_radius_and_falls_to_it(seed, n, single):
     A = batch(seed, 5, n)
     radius = np.array([np.abs(attention_spectrum(each)).max() for each in A])
     powers = Powers.of_attention(A.astype(np.float32 if single else np.float64))
@@ -224,7 +206,7 @@ def test_gelfand_bounds_the_radius_and_falls_to_it(seed: int, n: int, single: bo
         assert (powers.bound() <= 1.5 * radius + 1e-2 * powers_norm(A) + 1e-4).all()
 
 
-def test_a_defective_quotient_is_not_trusted_beyond_its_condition() -> None:
+def test_a_defective_quotient_is_not_trusted_beyond_its_condition():
     """A nearly reducible chain whose quotient has a Jordan block: values move by eps^(1/m)."""
     n = 12
     A = 0.5 * np.eye(n) + 0.5 * np.eye(n, k=1)
@@ -236,23 +218,13 @@ def test_a_defective_quotient_is_not_trusted_beyond_its_condition() -> None:
     assert found.quotient_low[0] <= rho + 1e-3 and found.verdict[0] == "NON_SMOOTHING"
 
 
-# --- input ---
-
-
-def test_what_is_not_attention_or_does_not_fit_is_refused() -> None:
+def test_what_is_not_attention_or_does_not_fit_is_refused():
     head = head_values(np.eye(3)[:, :1], np.eye(3)[:1])
     A = np.full((2, 4, 4), 0.25)
-    with pytest.raises(InputError, match="not row-stochastic"):
-        spectral_verdicts(2 * A, [head], np.zeros(2, dtype=int))
-    with pytest.raises(InputError, match="NaN"):
-        spectral_verdicts(A * np.nan, [head], np.zeros(2, dtype=int))
-    with pytest.raises(InputError, match="head_of must lie"):
-        spectral_verdicts(A, [head], np.ones(2, dtype=int))
-    with pytest.raises(InputError, match=r"give \[m\]"):
-        spectral_verdicts(A, [head], np.zeros(3, dtype=int))
-    with pytest.raises(InputError, match="float32"):
-        spectral_verdicts(A.astype(int), [head], np.zeros(2, dtype=int))
-    with pytest.raises(InputError, match="a head needs"):
-        head_values(np.eye(3), np.eye(2))
-    with pytest.raises(InputError, match="finite"):
-        head_values(np.full((3, 1), np.nan), np.ones((1, 3)))
+    refuses("not row-stochastic", lambda: spectral_verdicts(2 * A, [head], np.zeros(2, dtype=int)))
+    refuses("NaN", lambda: spectral_verdicts(A * np.nan, [head], np.zeros(2, dtype=int)))
+    refuses("head_of must lie", lambda: spectral_verdicts(A, [head], np.ones(2, dtype=int)))
+    refuses(r"give \[m\]", lambda: spectral_verdicts(A, [head], np.zeros(3, dtype=int)))
+    refuses("float32", lambda: spectral_verdicts(A.astype(int), [head], np.zeros(2, dtype=int)))
+    refuses("a head needs", lambda: head_values(np.eye(3), np.eye(2)))
+    refuses("finite", lambda: head_values(np.full((3, 1), np.nan), np.ones((1, 3))))

@@ -1,7 +1,5 @@
 """T1, T4, T6, T11: states, exact eigenvalues and modes on cases worked by hand."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -57,9 +55,6 @@ C3 = matrix(["1/10", "4/5", "1/10"], ["1/10", "1/10", "4/5"], ["4/5", "1/10", "1
 
 def floats(rows):
     return np.array([[float(x) for x in row] for row in rows])
-
-
-# --- trajectories ---
 
 
 def test_T11_7_the_ratio_of_squares_in_every_degenerate_case():
@@ -131,9 +126,6 @@ def test_T11_7_a_mean_that_is_0_is_0_at_every_depth(h):
     case, start = read_layer(A, [[h]], column(1, -1, 0))
     found = ratios_at(case, start, [0, 1, 64, 65, 1000, 10**6])
     assert all(ratio.value == ratio.log == math.inf for ratio in found.values())
-
-
-# --- exact eigenvalues ---
 
 
 def test_roots_keep_their_order_at_every_precision_and_know_their_conjugates():
@@ -232,35 +224,6 @@ def test_where_a_proof_would_cost_too_many_bits_the_comparison_is_open():
     assert sign in (0, None) and bits == math.ceil(gap_bits(consensus[0], quotient_modes[0]))
 
 
-def test_the_gap_bound_is_below_every_difference_that_is_not_zero():
-    """One rational h and a: |1 + h|^2 - |1 + h a|^2 is a fraction over the squared denominators."""
-    for h, a in (("1/2", "1/2"), ("-8/5", "3/7"), ("-4/3", "49/100"), ("10", "-2/3")):
-        h, a = Fraction(h), Fraction(a)
-        A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
-        consensus, quotient_modes = modes(A, [[h]])
-        difference = abs((1 + h) ** 2 - (1 + h * a) ** 2)
-        bits = gap_bits(consensus[0], quotient_modes[0])
-        assert difference >= Fraction(1, (h.denominator * a.denominator) ** 2)
-        assert math.log2(difference) >= -bits
-        # Rational pairs have no conjugates: only the denominators count, and two spare bits.
-        assert bits <= 4 * math.log2(h.denominator * a.denominator) + 3
-
-
-def test_the_gap_bound_counts_the_conjugates():
-    """h = +-sqrt 2 - 2, a of degree 2: 4 images at least, each within (1 + |h|)^2."""
-    H = matrix([-2, 2], [1, -2])
-    consensus, quotient_modes = modes(C3, H)
-    bits = gap_bits(consensus[0], quotient_modes[0])
-    rational = gap_bits(*(m[0] for m in modes(A2, matrix([-2]))))
-    assert bits > 4 * rational
-    # h = sqrt 2 - 2 or its conjugate, a = 1/2 squared: q = 4, D = 2, M = 2 (1 + |h|)^2.
-    pair = [m[0] for m in modes(A2, H)]
-    q, M = 2, 1 + 2 * math.log2(1 + 2 + math.sqrt(2))
-    assert gap_bits(*pair) == pytest.approx(q + (q + M) + 2, abs=1e-4)
-    sign, used = compare(consensus[0], quotient_modes[0])
-    assert sign is not None and used <= max(64, math.ceil(bits) + 64)
-
-
 def test_T4c_the_generic_rank_counts_multiplicities_on_both_sides():
     A = [[Fraction(11 if i == j else 3, 20) for j in range(4)] for i in range(4)]
     for d, rank in ((1, 1), (2, 2), (3, 3), (5, 3)):
@@ -270,9 +233,6 @@ def test_T4c_the_generic_rank_counts_multiplicities_on_both_sides():
     tie = exact_dominance(A2, matrix(["-4/3", 0], [0, "-4/3"]))
     assert generic_rank(tie) == 2
     assert generic_rank(exact_dominance(A2, matrix(["1/2", 1], [0, "1/2"]))) is None
-
-
-# --- Perron vector and quotient ---
 
 
 def test_T1d_closed_classes_are_read_off_the_zeros():

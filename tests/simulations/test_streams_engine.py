@@ -1,9 +1,6 @@
 """Several streams iterated: against the same as heads of one wide layer, and against T13b."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +9,7 @@ import oversmoothing
 from oversmoothing.simulations.against_theory.simulate import StreamsConfiguration, simulate_streams
 from oversmoothing.simulations.engine.evolve_streams import evolve_streams
 from oversmoothing.simulations.generators.attention import MIXINGS, draw_mixing
+from tests.support.refusals import refuses
 
 S, N, D = 3, 5, 2
 DEPTHS = [0, 1, 2, 7, 60]
@@ -31,7 +29,7 @@ def case(kind: str) -> tuple[np.ndarray, ...]:
 
 
 @pytest.mark.parametrize("kind", MIXINGS)
-def test_streams_are_two_heads_of_one_wide_layer(kind: str) -> None:
+def test_streams_are_two_heads_of_one_wide_layer(kind):
     """X = [x_1 | ... | x_s]: a head that attends to itself mixes, one adds the branch."""
     R, A, W, p, q, X0 = case(kind)
     found = evolve_streams(X0=X0, mixing=R, attention=A, weights=W, depth=DEPTHS, p=p, q=q)
@@ -56,7 +54,7 @@ def test_streams_are_two_heads_of_one_wide_layer(kind: str) -> None:
     )
 
 
-def test_differences_between_streams_have_their_own_scale() -> None:
+def test_differences_between_streams_have_their_own_scale():
     """Below what a float holds beside the state: the second eigenvalue of R, at any depth."""
     R, A, W, _, q, X0 = case("doubly-stochastic")
     found = evolve_streams(X0=X0, mixing=R, attention=A, weights=W, depth=[1000, 2000], q=q)
@@ -66,7 +64,7 @@ def test_differences_between_streams_have_their_own_scale() -> None:
     assert found.log_spread[1] < -1000
 
 
-def test_equal_streams_stay_equal_and_are_one_stream() -> None:
+def test_equal_streams_stay_equal_and_are_one_stream():
     R, A, W, _, q, X0 = case("row-stochastic")
     copies = np.broadcast_to(X0[0], X0.shape)
     found = evolve_streams(X0=copies, mixing=R, attention=A, weights=W, depth=DEPTHS, q=q)
@@ -78,7 +76,7 @@ def test_equal_streams_stay_equal_and_are_one_stream() -> None:
 
 
 @pytest.mark.parametrize("changing", [False, True])
-def test_four_doubly_stochastic_streams_agree_where_the_certificate_says(changing: bool) -> None:
+def test_four_doubly_stochastic_streams_agree_where_the_certificate_says(changing):
     for seed in range(3):
         result = simulate_streams(
             StreamsConfiguration(changing=changing, n=4, d=2, depth=120, points=5, seed=seed)
@@ -90,7 +88,7 @@ def test_four_doubly_stochastic_streams_agree_where_the_certificate_says(changin
         assert "agree to 1e-06" in result.words()
 
 
-def test_one_token_and_one_stream_have_an_answer() -> None:
+def test_one_token_and_one_stream_have_an_answer():
     for shape in ((1, 3, 2), (2, 1, 2)):
         s = shape[0]
         found = evolve_streams(
@@ -114,16 +112,15 @@ def test_one_token_and_one_stream_have_an_answer() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(change: dict, words: str) -> None:
+def test_what_does_not_fit_is_refused(change, words):
     given = {
         "X0": np.ones((2, 2, 2)), "mixing": np.eye(2), "attention": np.full((2, 2), 0.5),
         "weights": np.eye(2), "depth": 2,
     }  # fmt: skip
-    with pytest.raises(oversmoothing.InputError, match=words):
-        evolve_streams(**{**given, **change})
+    refuses(words, lambda: evolve_streams(**{**given, **change}), error=oversmoothing.InputError)
 
 
-def test_the_command_writes_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_a_run(tmp_path, capsys):
     words = ["simulate", "--streams", "--n", "4", "--d", "2", "--depth", "40", "--points", "6"]
     assert oversmoothing.main([*words, "--out", str(tmp_path)]) == 0
     said = " ".join(capsys.readouterr().out.split())

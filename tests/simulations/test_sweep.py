@@ -1,7 +1,5 @@
 """Sweeps: what a configuration means, what a point is, and its outcome against the theory."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -10,9 +8,8 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from oversmoothing.simulations.engine.evolve import evolve
+from oversmoothing import InputError, evolve, metrics, verdict
 from oversmoothing.simulations.generators.attention import Asymmetric
-from oversmoothing.simulations.state_metrics import metrics
 from oversmoothing.simulations.sweep import points as outcomes
 from oversmoothing.simulations.sweep.config import (
     ATTENTION_KINDS,
@@ -41,8 +38,7 @@ from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.rounding import ScaledState
 from oversmoothing.theory.spectra.heads import stacked
 from oversmoothing.theory.spectra.heads_radius import Radius
-from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.cases import cases
 
 ALL = ("ratio", "cosine", "rank", "limits")
 
@@ -55,46 +51,41 @@ def point(**given: Any) -> dict[str, Any]:
     return Points(config(given, {}))[0]
 
 
-# ------------------------------------------------------------------------- the configuration
-
-
-@pytest.mark.parametrize(
+@cases(
     "text, said",
-    [
-        ("[axes]\ntemprature = [1.0]", "did you mean temperature"),
-        ("[fixed]\nn = 4\n[axis]\n", "unknown key 'axis'"),
-        ("[axes]\nn = []", "axis n is empty"),
-        ("[axes]\nn = [4, 8.0]", "must be an integer"),
-        ("[axes]\nn = [4, true]", "must be an integer"),
-        ("[axes]\ntemperature = ['a']", "must be a number"),
-        ("[axes]\ntemperature = [0.0]", "> 0"),
-        ("[axes]\ntemperature = [nan]", "must be a number"),
-        ("[axes]\ntemperature = 2.0", "[fixed]"),
-        ("[fixed]\nvalue = 'interval'\n[axes]\nlow = [0.0, -0.0]", "twice"),
-        ("[fixed]\nn = 4\n[axes]\nn = [4]", "both in"),
-        ("[fixed]\nattention = 'soft'", "must be one of softmax"),
-        ("[axes]\nradius = [1.0]", "no point uses it"),
-        ("measures = ['ration']", "did you mean ratio"),
-        ("measures = 'ratio'", "list of names"),
-        ("[axes]\nn = {from = 1, to = 4}", "lacks steps"),
-        ("[axes]\nn = {from = 1, to = 4, step = 4}", "did you mean steps"),
-        ("[axes]\nn = {from = 1, to = 4, steps = 1}", "does not fit"),
-        ("[axes]\nn = {from = 1, to = 4, steps = 2.0}", "integer from 1"),
-        ("[axes]\nseed = {from = 0, to = 4, steps = 3, scale = 'log'}", "both ends > 0"),
-        ("[axes]\nseed = {from = 0, to = 4, steps = 3, scale = 'ln'}", "linear or log"),
-        ("[axes]\nbasis = {from = 0, to = 4, steps = 3}", "list of names"),
-        ("axes = 3", "must be a table"),
-        ("title = 3", "title"),
-        ("n = ", "not TOML"),
-    ],
+    ("[axes]\ntemprature = [1.0]", "did you mean temperature"),
+    ("[fixed]\nn = 4\n[axis]\n", "unknown key 'axis'"),
+    ("[axes]\nn = []", "axis n is empty"),
+    ("[axes]\nn = [4, 8.0]", "must be an integer"),
+    ("[axes]\nn = [4, true]", "must be an integer"),
+    ("[axes]\ntemperature = ['a']", "must be a number"),
+    ("[axes]\ntemperature = [0.0]", "> 0"),
+    ("[axes]\ntemperature = [nan]", "must be a number"),
+    ("[axes]\ntemperature = 2.0", "[fixed]"),
+    ("[fixed]\nvalue = 'interval'\n[axes]\nlow = [0.0, -0.0]", "twice"),
+    ("[fixed]\nn = 4\n[axes]\nn = [4]", "both in"),
+    ("[fixed]\nattention = 'soft'", "must be one of softmax"),
+    ("[axes]\nradius = [1.0]", "no point uses it"),
+    ("measures = ['ration']", "did you mean ratio"),
+    ("measures = 'ratio'", "list of names"),
+    ("[axes]\nn = {from = 1, to = 4}", "lacks steps"),
+    ("[axes]\nn = {from = 1, to = 4, step = 4}", "did you mean steps"),
+    ("[axes]\nn = {from = 1, to = 4, steps = 1}", "does not fit"),
+    ("[axes]\nn = {from = 1, to = 4, steps = 2.0}", "integer from 1"),
+    ("[axes]\nseed = {from = 0, to = 4, steps = 3, scale = 'log'}", "both ends > 0"),
+    ("[axes]\nseed = {from = 0, to = 4, steps = 3, scale = 'ln'}", "linear or log"),
+    ("[axes]\nbasis = {from = 0, to = 4, steps = 3}", "list of names"),
+    ("axes = 3", "must be a table"),
+    ("title = 3", "title"),
+    ("n = ", "not TOML"),
 )
-def test_a_wrong_configuration_is_refused_with_its_place(text: str, said: str) -> None:
+def test_a_wrong_configuration_is_refused_with_its_place(text, said):
     with pytest.raises(InputError) as refused:
         parse(text, "sweep.toml")
     assert said in str(refused.value) and "sweep.toml" in str(refused.value)
 
 
-def test_too_many_points_are_counted_before_any_is_made() -> None:
+def test_too_many_points_are_counted_before_any_is_made():
     with pytest.raises(InputError, match=r"2000 n x 2000 seed = 4,000,000 points"):
         config({}, {k: {"from": 1, "to": 2000, "steps": 2000} for k in ("n", "seed")})
     most = config(
@@ -103,7 +94,7 @@ def test_too_many_points_are_counted_before_any_is_made() -> None:
     assert most.size == MAX_POINTS
 
 
-def test_ranges_keep_their_ends_and_integers_are_distinct() -> None:
+def test_ranges_keep_their_ends_and_integers_are_distinct():
     axes = config(
         {},
         {
@@ -117,7 +108,7 @@ def test_ranges_keep_their_ends_and_integers_are_distinct() -> None:
     assert axes["n"] == (8, 16, 32, 64, 128) and axes["depth"] == (2, 3, 4)
 
 
-def test_the_digest_names_the_table_and_nothing_else() -> None:
+def test_the_digest_names_the_table_and_nothing_else():
     base = config({"n": 4}, {"seed": [0, 1]})
     assert (
         base.digest
@@ -132,13 +123,10 @@ def test_the_digest_names_the_table_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("name", examples())
-def test_every_example_is_valid_and_its_first_point_computes(name: str) -> None:
+def test_every_example_is_valid_and_its_first_point_computes(name):
     chosen = example(name)
     assert chosen.title
     assert outcome(Points(chosen)[0], chosen.measures)["status"] in ("certified", "estimated")
-
-
-# -------------------------------------------------------------------------------- the points
 
 
 @st.composite
@@ -161,7 +149,7 @@ def configurations(draw: st.DrawFn) -> Config:
 
 
 @given(configurations())
-def test_points_are_the_product_without_repetitions(chosen: Config) -> None:
+def test_points_are_the_product_without_repetitions(chosen):
     points = [tuple(sorted(p.items())) for p in Points(chosen)]
     assert len(points) == len(set(points))
     axes = chosen.axes
@@ -175,7 +163,7 @@ def test_points_are_the_product_without_repetitions(chosen: Config) -> None:
     assert set(points) == expected
 
 
-def test_a_seed_belongs_to_the_point_alone() -> None:
+def test_a_seed_belongs_to_the_point_alone():
     here, there = config({}, {"seed": [3, 4]}), config({}, {"n": [7, 32], "seed": [4, 9]})
     (same,) = [p for p in Points(there) if p in list(Points(here))]
     assert same["seed"] == 4 and same["n"] == 32
@@ -188,12 +176,9 @@ def test_a_seed_belongs_to_the_point_alone() -> None:
     assert len(seeds) == 50
 
 
-# ----------------------------------------------------------------------------- what is drawn
-
-
 @pytest.mark.parametrize("n, d", [(1, 1), (2, 1), (5, 3)])
 @pytest.mark.parametrize("value", VALUE_KINDS)
-def test_every_kind_draws_a_legal_case_of_every_size(value: str, n: int, d: int) -> None:
+def test_every_kind_draws_a_legal_case_of_every_size(value, n, d):
     for attention in ATTENTION_KINDS:
         for heads in (1, 2):
             given = {"attention": attention, "value": value, "n": n, "d": d, "heads": heads}
@@ -216,8 +201,8 @@ def test_every_kind_draws_a_legal_case_of_every_size(value: str, n: int, d: int)
             assert (found["verdict"] == "TRIVIAL") == (n == 1)
 
 
-def test_asymmetry_runs_from_a_symmetric_to_an_antisymmetric_product() -> None:
-    def logits(t: float) -> np.ndarray:
+def test_asymmetry_runs_from_a_symmetric_to_an_antisymmetric_product():
+    def logits(t):
         A = Asymmetric(asymmetry=t, dim=64).draw(6, rng=np.random.default_rng(1))
         L = np.log(A)
         # log A = logits - row constant; its doubly centred part is that of the logits.
@@ -229,7 +214,7 @@ def test_asymmetry_runs_from_a_symmetric_to_an_antisymmetric_product() -> None:
     np.testing.assert_allclose(mixed, 0.8 * S + 0.6 * K, atol=1e-13)
 
 
-def test_chosen_spectra_are_the_eigenvalues_of_h() -> None:
+def test_chosen_spectra_are_the_eigenvalues_of_h():
     h = np.linalg.eigvals(draw(point(value="interval", low=-0.7, high=0.2, d=7))[0].H)
     assert np.abs(h.imag).max() < 1e-13 and h.real.min() > -0.7 and h.real.max() < 0.2
     h = np.linalg.eigvals(draw(point(value="disc", centre=-0.5, radius=0.5, d=7))[0].H)
@@ -238,14 +223,11 @@ def test_chosen_spectra_are_the_eigenvalues_of_h() -> None:
     np.testing.assert_allclose(np.sort(h.real), [-2.0] * 6 + [2.0] * 2, atol=1e-13)
 
 
-# ------------------------------------------------------------------------------- the outcome
-
-
 @pytest.mark.parametrize(
     ("attention", "value"),
     [*((a, "ginibre") for a in ATTENTION_KINDS), *(("softmax", v) for v in VALUE_KINDS)],
 )
-def test_a_point_has_the_verdict_that_the_front_door_gives(attention: str, value: str) -> None:
+def test_a_point_has_the_verdict_that_the_front_door_gives(attention, value):
     p = point(attention=attention, value=value, n=5, d=4, depth=10)
     found, (layer, _) = outcome(p, ("ratio",)), draw(p)
     A, weights = layer.given["A"].floats, layer.factors or layer.H.T
@@ -259,7 +241,7 @@ def test_a_point_has_the_verdict_that_the_front_door_gives(attention: str, value
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_slopes_are_the_predicted_rate_and_states_those_of_evolve(seed: int) -> None:
+def test_slopes_are_the_predicted_rate_and_states_those_of_evolve(seed):
     p = point(value="interval", low=-0.4, high=0.9, n=6, d=4, depth=600, seed=seed)
     found, (layer, X0) = outcome(p, ALL), draw(p)
     assert found["verdict"] == "SMOOTHING" and found["tends_to"] == "zero"
@@ -271,7 +253,7 @@ def test_slopes_are_the_predicted_rate_and_states_those_of_evolve(seed: int) -> 
 
 
 @given(st.integers(2, 7), st.integers(1, 5), st.integers(0, 10**6), st.sampled_from([-40, 0, 40]))
-def test_metrics_in_numpy_are_those_in_torch(n: int, d: int, seed: int, scale: int) -> None:
+def test_metrics_in_numpy_are_those_in_torch(n, d, seed, scale):
     X = np.random.default_rng(seed).standard_normal((n, d)) * 2.0**scale
     expected = {k: float(v) for k, v in metrics(torch.as_tensor(X)).items()}
     mean, low = cosine_extremes(X)
@@ -290,7 +272,7 @@ def test_metrics_in_numpy_are_those_in_torch(n: int, d: int, seed: int, scale: i
 
 
 @pytest.mark.parametrize("heads", [1, 2])
-def test_a_cosine_of_a_lost_token_is_not_said(heads: int) -> None:
+def test_a_cosine_of_a_lost_token_is_not_said(heads):
     """Causal tokens grow at their own rates: the first is 1e-70 of the last, and its direction in a
     sum of differences and mean that of roundings."""
     given = {"attention": "causal", "n": 7, "d": 4, "heads": heads}
@@ -305,9 +287,7 @@ def test_a_cosine_of_a_lost_token_is_not_said(heads: int) -> None:
 
 @pytest.mark.parametrize("value", ["ginibre", "plus_minus", "interval"])
 @pytest.mark.parametrize("attention", ["asymmetric", "doubly_stochastic"])
-def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(
-    value: str, attention: str
-) -> None:
+def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(value, attention):
     layer, X0 = draw(point(value=value, attention=attention, n=5, d=4))
     A, H = layer.given["A"].floats, layer.H
     depths = [0, 1, 7, 2000]
@@ -319,19 +299,15 @@ def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(
         )
 
 
-@pytest.mark.parametrize(
+@cases(
     "given",
-    [
-        {"heads": 3},
-        {"heads": 2, "attention": "causal"},
-        {"heads": 2, "attention": "doubly_stochastic", "value": "interval"},
-        {"value": "defective"},
-        {"heads": 2, "scale": 40.0},
-    ],
+    {"heads": 3},
+    {"heads": 2, "attention": "causal"},
+    {"heads": 2, "attention": "doubly_stochastic", "value": "interval"},
+    {"value": "defective"},
+    {"heads": 2, "scale": 40.0},
 )
-def test_many_layers_at_once_are_as_many_one_by_one(
-    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_layers_at_once_are_as_many_one_by_one(given, monkeypatch):
     layer, X0 = draw(point(n=6, d=4, seed=3, **given))
     A, H, depths = stacked(layer.given["A"].floats), stacked(layer.H), [0, 1, 37, 1000]
     leaps = iterate(A, H, X0, depths)
@@ -343,7 +319,7 @@ def test_many_layers_at_once_are_as_many_one_by_one(
 
 
 @pytest.mark.parametrize("value", ["interval", "low_rank"])
-def test_heads_are_independent_and_together_as_large_as_one(value: str) -> None:
+def test_heads_are_independent_and_together_as_large_as_one(value):
     given = {"low": 0.4, "high": 0.8} if value == "interval" else {}
     layer, _ = draw(point(value=value, heads=4, n=3, d=150, **given))
     assert len({A.tobytes() for A in layer.A}) == len({H.tobytes() for H in layer.H}) == 4
@@ -352,9 +328,7 @@ def test_heads_are_independent_and_together_as_large_as_one(value: str) -> None:
     np.testing.assert_allclose(sizes, np.linalg.norm(one.H) / 4, rtol=0.3)
 
 
-def test_several_heads_beyond_the_dense_operator_are_decided_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_several_heads_beyond_the_dense_operator_are_decided_too(monkeypatch):
     p = point(heads=2, n=20, d=10, depth=4)
     dense = outcome(p, ("ratio",))
     monkeypatch.setattr(outcomes, "OPERATOR_LIMIT", 100)
@@ -369,7 +343,7 @@ def test_several_heads_beyond_the_dense_operator_are_decided_too(
     assert found["rho_quotient"] is None and found["log_hfc_lfc"] is not None
 
 
-def test_a_margin_within_its_error_is_no_verdict() -> None:
+def test_a_margin_within_its_error_is_no_verdict():
     # h = 0 alone: both radii are 1, and only rounding tells them apart.
     found = outcome(point(value="interval", low=-0.0, high=0.0, basis="general"), ("ratio",))
     assert found["verdict"] in ("TIE", "UNDECIDED") and found["margin"] == 0
@@ -377,7 +351,7 @@ def test_a_margin_within_its_error_is_no_verdict() -> None:
     assert abs(found["margin"]) > found["margin_error"] or found["verdict"] == "UNDECIDED"
 
 
-def test_an_error_at_a_point_is_its_outcome() -> None:
+def test_an_error_at_a_point_is_its_outcome():
     for bad, said in [
         (point(value="interval", low=1.0, high=0.0), "low = 1.0 exceeds"),
         (point(value="low_rank", rank=20, d=16), "rank"),

@@ -1,7 +1,5 @@
 """Running a sweep: killed, resumed, divided in any way, it writes the same table, byte for byte."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -10,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +15,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from oversmoothing import main
+from oversmoothing import InputError, main
 from oversmoothing.simulations.sweep import runner, store
 from oversmoothing.simulations.sweep.config import Config, parse
 from oversmoothing.simulations.sweep.points import Points
-from oversmoothing.simulations.sweep.runner import Dask, connect, processes, run_sweep
+from oversmoothing.simulations.sweep.runner import connect, processes, run_sweep
 from oversmoothing.simulations.sweep.store import Store, read_table
-from oversmoothing.theory.support.errors import InputError, RequirementError
+from oversmoothing.theory.support.errors import RequirementError
+from tests.support.refusals import refuses
 
 # Several kinds, points that fail (low > high), points that are iterated, several heads.
 SMALL = """
@@ -54,12 +52,12 @@ seed = { from = 0, to = 19, steps = 20 }
 
 
 @pytest.fixture(scope="module")
-def small() -> Config:
+def small():
     return parse(SMALL, "small")
 
 
 @pytest.fixture(scope="module")
-def unbroken(small: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unbroken(small, tmp_path_factory):
     return run_sweep(small, tmp_path_factory.mktemp("unbroken"))
 
 
@@ -81,10 +79,7 @@ def sweep_command(*arguments: str) -> int:
     return main(["sweep", *arguments])
 
 
-# ------------------------------------------------------------------ one table, however computed
-
-
-def test_the_table_has_every_point_in_order_and_its_record(small: Config, unbroken: Path) -> None:
+def test_the_table_has_every_point_in_order_and_its_record(small, unbroken):
     table = read_table(unbroken)
     rows = table.to_pandas()
     points = list(Points(small))
@@ -104,17 +99,12 @@ def test_the_table_has_every_point_in_order_and_its_record(small: Config, unbrok
 
 
 @pytest.mark.parametrize("chunk", [7, 1000])
-def test_the_length_of_a_chunk_changes_no_byte(
-    small: Config, unbroken: Path, tmp_path: Path, chunk: int
-) -> None:
+def test_the_length_of_a_chunk_changes_no_byte(small, unbroken, tmp_path, chunk):
     assert same(run_sweep(small, tmp_path, chunk=chunk), unbroken)
 
 
-def test_worker_processes_change_no_byte(small: Config, unbroken: Path, tmp_path: Path) -> None:
+def test_worker_processes_change_no_byte(small, unbroken, tmp_path):
     assert same(run_sweep(small, tmp_path, chunk=9, backend=processes(2)), unbroken)
-
-
-# --------------------------------------------------------------------------- broken and resumed
 
 
 class Stop(Exception):
@@ -129,13 +119,10 @@ def stopped_after(config: Config, folder: Path, number: int, **options: Any) -> 
         if next(seen, None) is None:
             raise Stop
 
-    with pytest.raises(Stop):
-        run_sweep(config, folder, after_chunk=stop, **options)
+    refuses("", lambda: run_sweep(config, folder, after_chunk=stop, **options), error=Stop)
 
 
-def test_a_broken_run_resumes_with_what_is_missing(
-    small: Config, unbroken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_run_resumes_with_what_is_missing(small, unbroken, tmp_path, capsys):
     stopped_after(small, tmp_path, 3, chunk=10)
     computed = []
     path = run_sweep(small, tmp_path, chunk=8, after_chunk=computed.append)
@@ -147,9 +134,7 @@ def test_a_broken_run_resumes_with_what_is_missing(
 
 
 @pytest.mark.parametrize("damage", ["flip", "empty", "foreign"])
-def test_damaged_chunks_are_seen_said_and_computed_again(
-    small: Config, unbroken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: str
-) -> None:
+def test_damaged_chunks_are_seen_said_and_computed_again(small, unbroken, tmp_path, capsys, damage):
     stopped_after(small, tmp_path, 3, chunk=10)
     first, second, _ = sorted((tmp_path / "chunks").glob("*.parquet"))
     data = bytearray(second.read_bytes())
@@ -165,7 +150,7 @@ def test_damaged_chunks_are_seen_said_and_computed_again(
     assert f"damaged, computed again: {second}" in said and "20 of 80" in said
 
 
-def test_overlapping_chunks_count_once(small: Config, unbroken: Path, tmp_path: Path) -> None:
+def test_overlapping_chunks_count_once(small, unbroken, tmp_path):
     stopped_after(small, tmp_path, 2, chunk=10)
     points, kept = Points(small), Store(tmp_path, small, 80)
     chunk, rows = runner.compute(
@@ -175,29 +160,21 @@ def test_overlapping_chunks_count_once(small: Config, unbroken: Path, tmp_path: 
     assert same(run_sweep(small, tmp_path), unbroken)
 
 
-def test_another_configuration_or_version_is_refused_with_advice(
-    small: Config, unbroken: Path, tmp_path: Path
-) -> None:
+def test_another_configuration_or_version_is_refused_with_advice(small, unbroken, tmp_path):
     other = parse(SMALL.replace("low = -0.5", "low = -0.6"), "other")
     stopped_after(small, tmp_path, 1, chunk=10)
-    with pytest.raises(InputError, match=r"another configuration.*--out.*--restart"):
-        run_sweep(other, tmp_path)
+    refuses(r"another configuration.*--out.*--restart", run_sweep, other, tmp_path)
     manifest = tmp_path / "chunks" / "manifest.json"
     record = json.loads(manifest.read_text())
     manifest.write_text(json.dumps(record | {"numerics": record["numerics"] | {"numpy": "1.0"}}))
-    with pytest.raises(InputError, match=r"numpy 1\.0.*--restart"):
-        run_sweep(small, tmp_path)
+    refuses(r"numpy 1\.0.*--restart", run_sweep, small, tmp_path)
     manifest.write_text("{")
-    with pytest.raises(InputError, match="damaged"):
-        run_sweep(small, tmp_path)
+    refuses("damaged", run_sweep, small, tmp_path)
     assert same(run_sweep(small, tmp_path, restart=True), unbroken)
-    with pytest.raises(InputError, match="table of another configuration"):
-        run_sweep(other, tmp_path)
+    refuses("table of another configuration", run_sweep, other, tmp_path)
 
 
-def test_a_numeric_file_that_changed_refuses_the_resume(
-    small: Config, unbroken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_numeric_file_that_changed_refuses_the_resume(small, unbroken, tmp_path, monkeypatch):
     package = Path(store.__file__).parent.parent.parent
     copies = [tmp_path / name for name in ("simulations", "theory")]
     for copy in copies:
@@ -205,10 +182,10 @@ def test_a_numeric_file_that_changed_refuses_the_resume(
 
     assert store._numerics()["source"] == store.fingerprint(copies)
 
-    def numerics() -> dict[str, str]:
+    def numerics():
         return {"numpy": "2", "source": store.fingerprint(copies)}
 
-    def append(place: str) -> None:
+    def append(place):
         path = tmp_path / place
         path.write_text(path.read_text("utf-8") + "\n# changed\n", "utf-8")
 
@@ -224,9 +201,7 @@ def test_a_numeric_file_that_changed_refuses_the_resume(
         stopped_after(small, tmp_path / "out", 1, chunk=10, restart=True)
 
 
-def test_a_damaged_table_is_computed_again(
-    small: Config, unbroken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_table_is_computed_again(small, unbroken, tmp_path, capsys):
     path = run_sweep(small, tmp_path)
     data = bytearray(path.read_bytes())
     data[200] ^= 1
@@ -275,7 +250,7 @@ def workers_end(session: int) -> None:
     pytest.fail(f"workers are left: {left()}")
 
 
-def test_a_killed_run_resumes_to_the_table_of_an_unbroken_one(tmp_path: Path) -> None:
+def test_a_killed_run_resumes_to_the_table_of_an_unbroken_one(tmp_path):
     file = tmp_path / "long.toml"
     file.write_text(LONG)
     config = parse(LONG, "long")
@@ -290,7 +265,7 @@ def test_a_killed_run_resumes_to_the_table_of_an_unbroken_one(tmp_path: Path) ->
     assert same(resumed, run_sweep(config, tmp_path / "unbroken"))
 
 
-def test_an_interrupted_run_keeps_its_chunks_and_says_so(tmp_path: Path) -> None:
+def test_an_interrupted_run_keeps_its_chunks_and_says_so(tmp_path):
     file = tmp_path / "long.toml"
     file.write_text(LONG)
     run = start(file, tmp_path / "out")
@@ -300,11 +275,8 @@ def test_an_interrupted_run_keeps_its_chunks_and_says_so(tmp_path: Path) -> None
     assert len(list((tmp_path / "out" / "sweeps" / "long" / "chunks").glob("*.parquet"))) >= 2
 
 
-# ----------------------------------------------------------------------------------------- dask
-
-
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Dask]:
+def cluster():
     pytest.importorskip("distributed")
     backend = runner.local_cluster(2)
     yield backend
@@ -312,11 +284,11 @@ def cluster() -> Iterator[Dask]:
 
 
 def test_a_dask_cluster_that_loses_a_worker_writes_the_same_table(
-    cluster: Dask, small: Config, unbroken: Path, tmp_path: Path
-) -> None:
+    cluster, small, unbroken, tmp_path
+):
     killed: list[int] = []
 
-    def kill(chunk: range) -> None:
+    def kill(chunk):
         if not killed:
             pids = cluster.client.run(os.getpid)
             killed.append(next(iter(pids.values())))
@@ -326,9 +298,7 @@ def test_a_dask_cluster_that_loses_a_worker_writes_the_same_table(
     assert killed and same(path, unbroken)
 
 
-def test_a_scheduler_is_joined_by_its_address(
-    cluster: Dask, small: Config, unbroken: Path, tmp_path: Path
-) -> None:
+def test_a_scheduler_is_joined_by_its_address(cluster, small, unbroken, tmp_path):
     file = tmp_path / "small.toml"
     file.write_text(SMALL)
     address = cluster.client.scheduler.address
@@ -336,9 +306,7 @@ def test_a_scheduler_is_joined_by_its_address(
     assert same(tmp_path / "a" / "sweeps" / "small" / "sweep.parquet", unbroken)
 
 
-def test_what_cannot_run_is_refused_with_advice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_run_is_refused_with_advice(tmp_path, monkeypatch, capsys):
     file = tmp_path / "small.toml"
     file.write_text(SMALL)
     out = ("--out", str(tmp_path / "out"))
@@ -353,21 +321,17 @@ def test_what_cannot_run_is_refused_with_advice(
     ]:
         assert sweep_command(*arguments) == 2
         assert said in capsys.readouterr().err
-    with pytest.raises(InputError, match="cannot read"):
-        read_table(file)
+    refuses("cannot read", read_table, file)
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "x.parquet")
-    with pytest.raises(InputError, match="not the table of a sweep"):
-        read_table(tmp_path / "x.parquet")
+    refuses("not the table of a sweep", lambda: read_table(tmp_path / "x.parquet"))
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(RequirementError, match=r"oversmoothing\[cluster\]"):
-        connect("tcp://127.0.0.1:1")
+    refuses(r"oversmoothing\[cluster\]", connect, "tcp://127.0.0.1:1", error=RequirementError)
 
 
-def test_no_scheduler_at_the_address_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler_at_the_address_is_said(monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr(runner, "PATIENCE", 1)
-    with pytest.raises(InputError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:1'"):
-        connect("tcp://127.0.0.1:1")
+    refuses(r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:1'", connect, "tcp://127.0.0.1:1")
 
 
 def loky_workers() -> list[int]:
@@ -383,12 +347,10 @@ def loky_workers() -> list[int]:
     return found
 
 
-def test_a_killed_worker_process_stops_the_run_and_keeps_its_chunks(
-    small: Config, unbroken: Path, tmp_path: Path
-) -> None:
+def test_a_killed_worker_process_stops_the_run_and_keeps_its_chunks(small, unbroken, tmp_path):
     killed: list[int] = []
 
-    def kill(chunk: range) -> None:
+    def kill(chunk):
         if not killed:
             killed.append(loky_workers()[0])
             os.kill(killed[0], signal.SIGKILL)
@@ -399,12 +361,7 @@ def test_a_killed_worker_process_stops_the_run_and_keeps_its_chunks(
     assert same(run_sweep(small, tmp_path), unbroken)
 
 
-# -------------------------------------------------------------------------------- the command
-
-
-def test_the_command_says_what_came_out(
-    unbroken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_says_what_came_out(unbroken, tmp_path, capsys):
     file = tmp_path / "small.toml"
     file.write_text(SMALL)
     assert sweep_command(str(file), "--out", str(tmp_path / "a"), "--csv") == 0
@@ -418,17 +375,16 @@ def test_the_command_says_what_came_out(
     assert "1 points failed" in capsys.readouterr().out
 
 
-def test_two_sweeps_do_not_work_in_one_folder(small: Config, tmp_path: Path) -> None:
-    def second(_: range) -> None:
-        with pytest.raises(InputError, match="another program is at work in"):
-            run_sweep(small, tmp_path)
+def test_two_sweeps_do_not_work_in_one_folder(small, tmp_path):
+    def second(_):
+        refuses("another program is at work in", run_sweep, small, tmp_path)
 
     run_sweep(small, tmp_path, after_chunk=second)
     run_sweep(small, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.parquet"]
 
 
-def test_no_flipped_bit_of_a_table_changes_what_is_read(unbroken: Path, tmp_path: Path) -> None:
+def test_no_flipped_bit_of_a_table_changes_what_is_read(unbroken, tmp_path):
     """Names of columns, the record and the pages: what is not seen to be damaged reads the same."""
     data, path = unbroken.read_bytes(), tmp_path / "sweep.parquet"
     whole = read_table(unbroken)
@@ -452,7 +408,7 @@ def test_no_flipped_bit_of_a_table_changes_what_is_read(unbroken: Path, tmp_path
     assert seen > len(places) / 2
 
 
-def test_a_folder_whose_name_is_no_text_holds_a_sweep(tmp_path: Path) -> None:
+def test_a_folder_whose_name_is_no_text_holds_a_sweep(tmp_path):
     config = parse('[fixed]\nn = 2\nd = 1\nvalue = "interval"\n[axes]\nseed = [0]\n', "named")
     table = run_sweep(config, tmp_path / "\udcff")
     assert read_table(table).num_rows == 1

@@ -1,7 +1,5 @@
 """Points of a sweep worked on together have the outcomes that they have one by one."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Any
@@ -71,11 +69,11 @@ def differences(found: dict[str, Any], expected: dict[str, Any]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def points() -> list[Point]:
+def points():
     return mixed()
 
 
-def test_points_together_have_the_outcomes_they_have_one_by_one(points: list[Point]) -> None:
+def test_points_together_have_the_outcomes_they_have_one_by_one(points):
     found = outcomes(points, MEASURES)
     for p, row in zip(points, found, strict=True):
         expected = outcome(p, MEASURES)
@@ -84,7 +82,7 @@ def test_points_together_have_the_outcomes_they_have_one_by_one(points: list[Poi
     assert {row["status"] for row in found} >= {"certified", "error", "estimated"}
 
 
-def test_neighbours_change_no_byte_of_a_point(points: list[Point]) -> None:
+def test_neighbours_change_no_byte_of_a_point(points):
     whole = outcomes(points, MEASURES)
     alone = [outcomes([p], MEASURES)[0] for p in points]
     order = list(range(len(points)))
@@ -94,7 +92,7 @@ def test_neighbours_change_no_byte_of_a_point(points: list[Point]) -> None:
     assert repr([whole[k] for k in order]) == repr(shuffled)
 
 
-def test_T2_verdicts_alone_are_those_of_all_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_T2_verdicts_alone_are_those_of_all_columns(monkeypatch):
     """Most come from the largest eigenvalues of A alone: the same radii, of errors as small as a
     recorded one may be, and no byte from a neighbour; reducible, causal and sharp A among them."""
     some = [
@@ -120,7 +118,7 @@ def test_T2_verdicts_alone_are_those_of_all_columns(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("attention", ATTENTION_KINDS)
-def test_what_is_drawn_together_is_what_is_drawn_alone(attention: str) -> None:
+def test_what_is_drawn_together_is_what_is_drawn_alone(attention):
     for heads in (1, 3):
         some = [point(attention=attention, n=7, d=4, heads=heads, seed=seed) for seed in range(5)]
         for p, A, H, X0 in zip(some, *together._drawn(some, True), strict=True):
@@ -131,7 +129,7 @@ def test_what_is_drawn_together_is_what_is_drawn_alone(attention: str) -> None:
 
 
 @pytest.mark.parametrize("heads", [1, 3])
-def test_most_points_of_a_plain_sweep_are_worked_on_together(heads: int) -> None:
+def test_most_points_of_a_plain_sweep_are_worked_on_together(heads):
     some = [point(n=9, d=4, heads=heads, seed=seed) for seed in range(20)]
     rows = together._rows(some, MEASURES)
     assert sum(row is None for row in rows) <= 1
@@ -139,7 +137,7 @@ def test_most_points_of_a_plain_sweep_are_worked_on_together(heads: int) -> None
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 40, 70])
-def test_T1d_stationary_distributions_of_a_stack_are_those_of_each(n: int) -> None:
+def test_T1d_stationary_distributions_of_a_stack_are_those_of_each(n):
     rng = np.random.default_rng(n)
     A = rng.random((9, n, n)) ** 8 + 1e-12
     A[1] = np.tril(A[1])
@@ -165,7 +163,7 @@ def planted(rng: np.random.Generator, moduli: list[float], rows: int) -> Any:
 
 
 @pytest.mark.parametrize("rows", [5, 12, 40, 90])
-def test_the_root_of_the_radius_of_a_power_is_the_radius(rows: int) -> None:
+def test_the_root_of_the_radius_of_a_power_is_the_radius(rows):
     """Where one pair leads, and where several do by little or by nothing; or it is not said."""
     rng = np.random.default_rng(rows)
     chosen = [[1.5], [0.3, 0.29], [1e-9, 0.99e-9], [7.0, 7.0], [1.0, 1.0 - 1e-9]]
@@ -186,9 +184,7 @@ def test_the_root_of_the_radius_of_a_power_is_the_radius(rows: int) -> None:
 
 
 @pytest.mark.parametrize("second", [0.05, 0.6, 0.99])
-def test_the_radius_of_a_power_lies_within_its_bounds_however_few_the_vectors(
-    second: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_radius_of_a_power_lies_within_its_bounds_however_few_the_vectors(second, monkeypatch):
     """Two vectors, which four products turn towards the leading pair or do not."""
     monkeypatch.setattr(heads_together, "_COLUMNS", 2)
     rng = np.random.default_rng(7)

@@ -7,8 +7,6 @@ copied there: it runs on a card that is none (`tests.support.pretend_card`), ope
 and line by line.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -19,19 +17,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-import transformers
 from hypothesis import example, given, strategies as st
-from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from oversmoothing import FromState, evolve, evolve_heads, inspect, metrics
+from oversmoothing import FromState, InputError, evolve, evolve_heads, inspect, metrics, open_model
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.simulations.state import fetched, scale
-from oversmoothing.theory.support.errors import InputError
+from tests.support.evolved import evolved
 from tests.support.pretend_card import OnCard, moved, pretend_card
+from tests.support.refusals import refuses
+from tests.support.tiny_transformers import pixels, tiny
 
 READS = {
     "_local_scalar_dense", "_unique2", "equal", "is_nonzero", "masked_select", "nonzero",
@@ -69,7 +66,7 @@ def waits(run: Callable[[], object]) -> int:
     return counted.number
 
 
-def test_what_waits_is_counted() -> None:
+def test_what_waits_is_counted():
     x = torch.arange(3.0)
     assert waits(lambda: x * 2 + 1) == 0
     assert waits(lambda: bool((x > 1).any())) == 1
@@ -78,26 +75,24 @@ def test_what_waits_is_counted() -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (64,)])
-def test_the_metrics_wait_once(shape: tuple[int, ...]) -> None:
+def test_the_metrics_wait_once(shape):
     """Whether any singular value needs more digits than an SVD has."""
     X = X0.expand(*shape, N, D).contiguous()
     assert waits(lambda: metrics(X)) == 1
 
 
-def test_attention_that_follows_the_state_waits_twice_a_layer() -> None:
-    def run() -> object:
-        return evolve_heads(
-            X0=X0, attention=FOLLOWING, weights=WEIGHTS, depth=[LAYERS], device="cpu"
-        )
+def test_attention_that_follows_the_state_waits_twice_a_layer():
+    def run():
+        return evolved(X0, FOLLOWING, WEIGHTS, [LAYERS], device="cpu")
 
     assert waits(run) == 2 * LAYERS
 
 
-def test_given_attention_and_one_head_wait_once_a_block_of_layers() -> None:
-    def heads() -> object:
+def test_given_attention_and_one_head_wait_once_a_block_of_layers():
+    def heads():
         return evolve_heads(X0=X0, attention=GIVEN, weights=WEIGHTS, depth=[LAYERS], device="cpu")
 
-    def plain() -> object:
+    def plain():
         return evolve(
             A=GIVEN[0], W=0.3 * np.eye(D), X0=X0, depth=[1000], method="plain", device="cpu"
         )
@@ -111,10 +106,10 @@ def test_given_attention_and_one_head_wait_once_a_block_of_layers() -> None:
 @example([(11 * 2.0**-1074, -3), (1.0, 2000)])
 @example([(5.75 * 2.0**-52, -1024)])
 @given(st.lists(st.tuples(st.floats(allow_nan=False), st.integers(-2044, 2044)), min_size=1))
-def test_to_scale_is_to_round_once(terms: list[tuple[float, int]]) -> None:
+def test_to_scale_is_to_round_once(terms):
     """Whatever else stands in the batch; 2^2044 reaches every finite ratio of float64."""
 
-    def exact(x: float, e: int) -> float:
+    def exact(x, e):
         try:
             return math.ldexp(x, e)
         except OverflowError:
@@ -126,37 +121,17 @@ def test_to_scale_is_to_round_once(terms: list[tuple[float, int]]) -> None:
     assert scale(x, e, 0).tolist() == [exact(*term) for term in terms]
 
 
-# ---------------------------------------------------------------------------- inspect, on a card
-
-PIXELS = torch.randn(6, 3, 16, 16, generator=torch.Generator().manual_seed(1))
 IDS = torch.arange(24).view(3, 8) % 7 + 3
 MASK = (torch.arange(8) < torch.tensor([[8], [5], [6]])).long()
 COPY = ("to the host", "state.py", "fetched")
 SHOWN = ("to the host", "states.py", "shown_pixels")
-SIZES: dict[str, Any] = {"hidden_size": 24, "num_attention_heads": 3, "intermediate_size": 32}
 
 
-def stirred(module: torch.nn.Module) -> torch.nn.Module:
-    """With biases and gains that are not those of a start."""
-    generator = torch.Generator().manual_seed(2)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter += 0.02 * torch.randn(parameter.shape, generator=generator)
-    return module.eval()
+PIXELS = pixels(6)
 
 
 def vit(layers: int) -> torch.nn.Module:
-    torch.manual_seed(0)
-    config = transformers.ViTConfig(num_hidden_layers=layers, image_size=16, patch_size=4, **SIZES)
-    return stirred(transformers.ViTModel(config, add_pooling_layer=False))
-
-
-def bert(layers: int) -> torch.nn.Module:
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        num_hidden_layers=layers, vocab_size=16, max_position_embeddings=16, **SIZES
-    )
-    return stirred(transformers.BertModel(config, add_pooling_layer=False))
+    return tiny("vit", num_hidden_layers=layers)
 
 
 def inspected(model: Model, inputs: Any, **how: Any) -> Counter[tuple[str, str, str]]:
@@ -176,7 +151,7 @@ def inspected(model: Model, inputs: Any, **how: Any) -> Counter[tuple[str, str, 
     return card.functions()
 
 
-def test_a_card_that_is_none_waits_where_one_would_and_refuses_the_cpu() -> None:
+def test_a_card_that_is_none_waits_where_one_would_and_refuses_the_cpu():
     x, here = torch.arange(3.0), torch.ones(3)
     with pretend_card() as card:
         X = OnCard(x)
@@ -195,15 +170,13 @@ def test_a_card_that_is_none_waits_where_one_would_and_refuses_the_cpu() -> None
         assert X[:2].shape == X[torch.tensor([0, 1]).to(X.device, non_blocking=True)].shape
         assert not card.waits
         for refused in (lambda: X + x, lambda: x @ X):
-            with pytest.raises(RuntimeError, match="of the card and of the CPU"):
-                refused()
+            refuses("of the card and of the CPU", refused, error=RuntimeError)
         for refused in (lambda: X.numpy(), lambda: np.asarray(X)):
-            with pytest.raises(TypeError, match="copy it first"):
-                refused()
+            refuses("copy it first", refused, error=TypeError)
 
 
 @pytest.mark.parametrize("how", [{}, {"budget": Plan(2, 2)}, {"budget": Plan(2, 0, 0, 0)}])
-def test_an_inspection_waits_once_a_layer(how: dict[str, Any]) -> None:
+def test_an_inspection_waits_once_a_layer(how):
     """All that is asked of a layer, its weights among it, comes in one copy; and once more for the
     first pixels, which are shown."""
     for layers in (2, 4):
@@ -211,20 +184,22 @@ def test_an_inspection_waits_once_a_layer(how: dict[str, Any]) -> None:
         assert counted == {COPY: layers, SHOWN: 1}
 
 
-def test_each_batch_waits_once_a_layer() -> None:
+def test_each_batch_waits_once_a_layer():
     counted = inspected(open_model(vit(2)), PIXELS, batch_size=2)
     assert counted == {COPY: 3 * 2, SHOWN: 1}
 
 
-def test_padding_costs_so_many_waits_a_batch_and_none_a_layer() -> None:
+def test_padding_costs_so_many_waits_a_batch_and_none_a_layer():
     """Twice what is known of the ids, their words, whether there is padding and where, and the
     pass itself, which asks once."""
     inputs = {"input_ids": IDS, "attention_mask": MASK}
-    two, four = (inspected(open_model(bert(layers)), inputs) for layers in (2, 4))
+    two, four = (
+        inspected(open_model(tiny("bert", num_hidden_layers=layers)), inputs) for layers in (2, 4)
+    )
     assert sum(two.values()) <= 8 and four - two == {COPY: 2}
 
 
-def test_a_model_that_is_read_on_the_card_waits_no_more_often() -> None:
+def test_a_model_that_is_read_on_the_card_waits_no_more_often():
     with pretend_card() as card:
         model = open_model(moved(vit(2)))
         card.waits.clear()
@@ -232,7 +207,7 @@ def test_a_model_that_is_read_on_the_card_waits_no_more_often() -> None:
     assert card.functions() == {COPY: 2, SHOWN: 1}
 
 
-def test_an_extraction_waits_once_a_layer() -> None:
+def test_an_extraction_waits_once_a_layer():
     with pretend_card() as card:
         model = open_model(vit(2))
         moved(model.module)
@@ -240,11 +215,11 @@ def test_an_extraction_waits_once_a_layer() -> None:
     assert card.functions() == {COPY: 2}
 
 
-def test_a_card_is_refused_in_the_words_of_the_cpu() -> None:
+def test_a_card_is_refused_in_the_words_of_the_cpu():
     """What is asked of a layer is judged behind its copy, and still tells the layer."""
     model = open_model(vit(2))
 
-    def wrong(X: Tensor) -> Tensor:
+    def wrong(X):
         assert model.layers[1].ffn is not None
         return 1.01 * model.layers[1].ffn(X)
 

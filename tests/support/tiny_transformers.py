@@ -25,6 +25,10 @@ VISION = {
     "image_size": 32,
     "patch_size": 8,
 }
+DEIT_TI = {
+    "hidden_size": 192, "num_attention_heads": 3, "intermediate_size": 768, "image_size": 224,
+    "patch_size": 16,
+}  # fmt: skip
 WORDS = 40
 FAMILIES = ("vit", "deit", "bert", "gpt2", "llama")
 TEXT = ("bert", "gpt2", "llama")

@@ -1,0 +1,16 @@
+"""A call that must be refused, on one line."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from oversmoothing.theory.support.errors import InputError
+
+
+def refuses(
+    said: str, call: Callable[..., Any], *given: Any, error: type[Exception] = InputError
+) -> None:
+    """The call raises the error, and the regular expression is found in what it says."""
+    with pytest.raises(error, match=said):
+        call(*given)
