@@ -21,7 +21,6 @@ from oversmoothing.theory.verdict.cosines import (
     smallest,
 )
 from oversmoothing.theory.verdict.resolvent import resolvent
-from oversmoothing.theory.verdict.tokens import token_of
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix
 from tests.theory.test_leading_by_hand import ByModulus, part
@@ -292,7 +291,7 @@ NOTHING = [[0], [0]]
 def test_T14h_two_tokens_keep_their_angle(first, second, expected):
     parts = [part(numerators, *factors, order=Order) for numerators, *factors in (first, second)]
     _, found = tokens_of(*parts)
-    tokens = tuple(map(token_of, parts))
+    tokens = tuple(parts)
     assert keep_their_angle((0, 1), tokens, found) == expected
 
 

@@ -22,9 +22,9 @@ from oversmoothing.theory.verdict.cosines import (
     TokenLimits,
     mean,
 )
+from oversmoothing.theory.verdict.leading import TokenGrowth
 from oversmoothing.theory.verdict.limits import Limits
 from oversmoothing.theory.verdict.stages import BALL_SIZE
-from oversmoothing.theory.verdict.tokens import TokenGrowth
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix
 

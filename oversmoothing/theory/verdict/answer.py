@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from oversmoothing.theory.depth.onset import Onset
     from oversmoothing.theory.depth.ratios import Ratio
     from oversmoothing.theory.verdict.cosines import CosineLimit, TokenLimits
+    from oversmoothing.theory.verdict.leading import TokenGrowth
     from oversmoothing.theory.verdict.limits import Limits
-    from oversmoothing.theory.verdict.tokens import TokenGrowth
 
 SCHEMA_VERSION = 1
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import combinations, combinations_with_replacement, product
 from math import fsum, isfinite, lcm
 from typing import Any
@@ -20,25 +20,26 @@ import flint
 
 from oversmoothing.theory.numbers.exact import identity
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
-from oversmoothing.theory.verdict.leading import shared
-from oversmoothing.theory.verdict.resolvent import OutOfReachError, Part, Resolvent, compare_growth
-from oversmoothing.theory.verdict.tokens import (
+from oversmoothing.theory.verdict.leading import (
     LARGEST_PERIOD,
     Cosine,
-    Token,
     TokenGrowth,
     UnknownPhaseError,
     cosine_of,
+    direction,
     every,
+    growth_of,
     period_of,
+    rational_direction,
     rounded,
     same,
+    shared,
     signs,
-    token_of,
 )
+from oversmoothing.theory.verdict.resolvent import OutOfReachError, Part, Resolvent, compare_growth
 
 
-def keep_their_angle(pair: tuple[int, int], tokens: tuple[Token, Token], series: Resolvent) -> bool:
+def keep_their_angle(pair: tuple[int, int], tokens: tuple[Part, Part], series: Resolvent) -> bool:
     """Whether the cosine of two tokens, some of whose phases turn for ever, is known to be constant
     at the depths at which neither token is 0, from some depth on or in the limit.
 
@@ -55,7 +56,7 @@ def keep_their_angle(pair: tuple[int, int], tokens: tuple[Token, Token], series:
     )
 
 
-def _is_never_small(token: Token) -> bool:
+def _is_never_small(token: Part) -> bool:
     """Whether the directions of the leading roots are independent: |y_i(L)| then stays away from 0,
     whatever the phases are."""
     bits = token.bits
@@ -65,16 +66,16 @@ def _is_never_small(token: Token) -> bool:
         return not gram.det().contains(0)
 
 
-def _is_one_pair(token: Token) -> bool:
+def _is_one_pair(token: Part) -> bool:
     """Whether one pair of conjugates leads. No power of it is real: the token is 0 at finitely many
     depths (Skolem-Mahler-Lech; in a progression of zeros the leading sum would cancel)."""
     roots = token.growth.roots
     return len(roots) == 2 and roots[0].conjugate == roots[1]
 
 
-def _are_parallel(tokens: tuple[Token, Token]) -> bool:
+def _are_parallel(tokens: tuple[Part, Part]) -> bool:
     """Whether one token is a multiple of the other at every depth: their rows of the resolvent."""
-    first, second = (token.part for token in tokens)
+    first, second = tokens
     if first.factors != second.factors:
         return False
     a = next(p for p in first.numerators if not p.is_zero())
@@ -84,11 +85,11 @@ def _are_parallel(tokens: tuple[Token, Token]) -> bool:
     return all(p * bottom == q * top for p, q in rows)
 
 
-def _are_apart(tokens: tuple[Token, Token]) -> bool:
+def _are_apart(tokens: tuple[Part, Part]) -> bool:
     """Whether no feature is in both tokens, or rational roots lead with orthogonal directions: the
     cosine tends to 0."""
     first, second = tokens
-    features = list(zip(first.part.numerators, second.part.numerators, strict=True))
+    features = list(zip(first.numerators, second.numerators, strict=True))
     if all(p.is_zero() or q.is_zero() for p, q in features):
         return True
     if any(x.factor.degree > 1 for token in tokens for x in token.growth.roots):
@@ -99,7 +100,7 @@ def _are_apart(tokens: tuple[Token, Token]) -> bool:
     return all(sum(p(x) * q(y) for p, q in features) == 0 for x, y in pairs)
 
 
-def _keep_their_sizes(tokens: tuple[Token, Token]) -> bool:
+def _keep_their_sizes(tokens: tuple[Part, Part]) -> bool:
     """Whether one pair x, conj(x) leads both tokens, with g . g = g . g' = g' . g' = 0 at x.
 
     |y_i|^2 = 2 |g|^2 + 2 Re((x/|x|)^(2(L-p)) g . g), and so on: what turns with L is gone. The
@@ -111,21 +112,21 @@ def _keep_their_sizes(tokens: tuple[Token, Token]) -> bool:
     root, _ = first.growth.roots
     products = (
         sum((p * q for p, q in zip(*pair, strict=True)), flint.fmpz_poly([]))
-        for pair in combinations_with_replacement((t.part.numerators for t in tokens), 2)
+        for pair in combinations_with_replacement((t.numerators for t in tokens), 2)
     )
     return all((product % root.factor.polynomial).is_zero() for product in products)
 
 
-def _by_one_eigenvalue(tokens: tuple[Token, Token]) -> bool:
+def _by_one_eigenvalue(tokens: tuple[Part, Part]) -> bool:
     """Whether one real simple eigenvalue a of A, with eigenvector v, leads both tokens, whatever h
     it leads with: y_i = v_i w and y_j = v_j w for one w."""
     first, second = (token.growth for token in tokens)
     if set(first.roots) != set(second.roots):
         return False
-    return shared(first.roots, tokens[0].part.order)
+    return shared(first.roots, tokens[0].order)
 
 
-def _by_a_rational(pair: tuple[int, int], tokens: tuple[Token, Token], series: Resolvent) -> bool:
+def _by_a_rational(pair: tuple[int, int], tokens: tuple[Part, Part], series: Resolvent) -> bool:
     """Whether x_i - c x_j grows more slowly than x_i for some rational c."""
     factor = _factor(tokens)
     if not factor:
@@ -134,10 +135,10 @@ def _by_a_rational(pair: tuple[int, int], tokens: tuple[Token, Token], series: R
     n = series.table.nrows()
     row = [Fraction(int(k == i)) - factor * int(k == j) for k in range(n)]
     rest = series.part([row])
-    return rest.dies or compare_growth(rest, tokens[0].part) < 0
+    return rest.dies or compare_growth(rest, tokens[0]) < 0
 
 
-def _factor(tokens: tuple[Token, Token]) -> Fraction | None:
+def _factor(tokens: tuple[Part, Part]) -> Fraction | None:
     """The ratio of two entries of the directions as a short fraction, None where there is none."""
     first, second = (token.directions(token.bits) for token in tokens)
     root = next(iter(first))
@@ -181,32 +182,31 @@ class TokensOfStart:
         """sides: n P X_L and 1^T X_L."""
         self._series, self._sides, self._n = series, sides, int(series.table.nrows())
         self._at_residue = cache(self._every)
+        self._looked_at = cache(lambda token, depth: direction(token, depth, token.bits))
 
     @cached_property
-    def _tokens(self) -> list[Token | OutOfReachError | None]:
+    def _tokens(self) -> list[Part | OutOfReachError | None]:
         """None for a token that becomes 0, the error for one whose growth is not decided."""
-        result: list[Token | OutOfReachError | None] = []
+        result: list[Part | OutOfReachError | None] = []
         for row in identity(self._n):
             try:
-                result.append(token_of(self._series.part([row])))
+                token = self._series.part([row])
+                result.append(token if not token.dies and token.growth else None)
             except OutOfReachError as error:
                 result.append(error)
         return result
 
     @cached_property
-    def _together(self) -> Token | None:
+    def _together(self) -> Part | None:
         """The mean, where the differences to it grow more slowly and no phases make it small: every
         token goes like it."""
         if self._sides is None:
             return None
         hfc, mean = self._sides
         try:
-            token = token_of(mean)
-            if token is None or not _is_never_small(token):
+            if mean.dies or not _is_never_small(mean):
                 return None
-            if hfc.dies:
-                return token
-            return token if compare_growth(hfc, mean) < 0 else None
+            return mean if hfc.dies or compare_growth(hfc, mean) < 0 else None
         except OutOfReachError:
             return None
 
@@ -215,9 +215,9 @@ class TokensOfStart:
         """Of each token; None where it is not decided."""
         scale, still = self._series.scale, TokenGrowth(0.0, 0)
         if self._together is not None:
-            return (self._together.measured(scale),) * self._n
+            return (growth_of(self._together, scale),) * self._n
         return tuple(
-            token.measured(scale) if isinstance(token, Token) else None if token else still
+            growth_of(token, scale) if isinstance(token, Part) else None if token else still
             for token in self._tokens
         )
 
@@ -233,7 +233,7 @@ class TokensOfStart:
         first, second = (self._tokens[k] for k in pair)
         if first is None or second is None:
             return UNDEFINED
-        if not (isinstance(first, Token) and isinstance(second, Token)):
+        if not (isinstance(first, Part) and isinstance(second, Part)):
             return None
         tokens = first, second
         try:
@@ -242,7 +242,7 @@ class TokensOfStart:
                 return self._by_residue(pair, tokens, period)
             cosines: list[flint.arb] = []
             for depth in _DEPTHS:
-                cosine = cosine_of([token.leading_sum(depth, token.bits) for token in tokens])
+                cosine = cosine_of([self._looked_at(token, depth) for token in tokens])
                 if cosine is None:
                     continue
                 if any(not cosine.overlaps(other) for other in cosines):
@@ -254,9 +254,7 @@ class TokensOfStart:
             pass
         return None
 
-    def _by_residue(
-        self, pair: Pair, tokens: tuple[Token, Token], period: int
-    ) -> CosineLimit | None:
+    def _by_residue(self, pair: Pair, tokens: tuple[Part, Part], period: int) -> CosineLimit | None:
         try:
             values = tuple(self._residue(pair, tokens, period, r) for r in range(period))
         except _UnsettledError:
@@ -270,7 +268,7 @@ class TokensOfStart:
         # Of one feature a cosine is 1 or -1; else equal floats are no equal limits.
         if (
             len(values) == 1
-            or len(tokens[0].part.numerators) == 1
+            or len(tokens[0].numerators) == 1
             or same(values)
             or keep_their_angle(pair, tokens, self._series)
         ):
@@ -278,13 +276,10 @@ class TokensOfStart:
         return None
 
     def _residue(
-        self, pair: Pair, tokens: tuple[Token, Token], period: int, residue: int
+        self, pair: Pair, tokens: tuple[Part, Part], period: int, residue: int
     ) -> float | None:
         """The limit over the depths of one residue, None where a token is 0 there."""
-        vectors = [
-            self._at_residue(k, token, period, residue)
-            for k, token in zip(pair, tokens, strict=True)
-        ]
+        vectors = [self._at_residue(token, period, residue) for token in tokens]
         directions = [direction for direction in vectors if direction is not None]
         if len(directions) < len(tokens):
             return None
@@ -299,16 +294,15 @@ class TokensOfStart:
                 return rounded(value)
         raise _UnsettledError
 
-    def _every(self, k: int, token: Token, period: int, residue: int) -> "_Direction | None":
-        """The direction of token k at the depths of a residue, None where it is 0 there.
+    def _every(self, token: Part, period: int, residue: int) -> "_Direction | None":
+        """The direction of a token at the depths of a residue, None where it is 0 there.
 
         Raises `_UnsettledError` where its sign turns.
         """
-        sum_here = token.leading_sum(residue, token.bits)
-        if any(not c.contains(0) for c in sum_here):
-            return lambda bits: token.leading_sum(residue, bits), token.rational_sum
+        if any(not c.contains(0) for c in self._looked_at(token, residue)):
+            return partial(direction, token, residue), partial(rational_direction, token)
         # The leading sum cancels at this residue: what grows more slowly shows there.
-        slower = every(token.part, period, residue)
+        slower = every(token, period, residue)
         if slower is None:
             return None
         turns = {*signs(token, period), *signs(slower, 1)} != {True}
@@ -316,8 +310,8 @@ class TokensOfStart:
             raise _UnsettledError
         # One positive root leads: the direction is the same at every depth.
         return (
-            lambda bits: slower.leading_sum(residue, max(bits, slower.bits)),
-            lambda _: slower.rational_sum(slower.growth.power),
+            lambda bits: direction(slower, residue, max(bits, slower.bits)),
+            lambda _: rational_direction(slower, slower.growth.power),
         )
 
 

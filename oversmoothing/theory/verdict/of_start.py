@@ -60,7 +60,13 @@ from oversmoothing.theory.verdict.cosines import CosineLimit, token_limits
 from oversmoothing.theory.verdict.disc_modes import heads_contained, limits_of_heads
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.leading import rank_seen, ratio_of
+from oversmoothing.theory.verdict.leading import (
+    TokenGrowth,
+    cosine_of,
+    rank_seen,
+    ratio_of,
+    rounded,
+)
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Decided, Limits, infinite, merged
 from oversmoothing.theory.verdict.resolvent import (
     LARGEST_WORK,
@@ -69,7 +75,6 @@ from oversmoothing.theory.verdict.resolvent import (
     resolvent_seconds,
 )
 from oversmoothing.theory.verdict.start import Content, fixed_means, start_content
-from oversmoothing.theory.verdict.tokens import TokenGrowth, cosine_of, rounded
 
 # States of short binary numbers up to so many entries are looked at token by token: under a second.
 _SHORT_STATE = 24
