@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from statistics import fmean
 from types import SimpleNamespace as Some
 
 import flint
@@ -17,8 +18,7 @@ from oversmoothing.theory.verdict.cosines import (
     CosineLimit,
     TokensOfStart,
     keep_their_angle,
-    mean,
-    smallest,
+    over_pairs,
 )
 from oversmoothing.theory.verdict.resolvent import resolvent
 from oversmoothing.theory.verdict.verdict import verdict
@@ -329,7 +329,8 @@ HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
     ],
 )
 def test_T14i_cos_min_and_cos_mean_over_residues(limits, features, least, average):
-    assert smallest(limits, features) == least and mean(limits, features) == average
+    assert over_pairs(limits, min, features) == least
+    assert over_pairs(limits, fmean, features) == average
 
 
 @pytest.mark.parametrize(

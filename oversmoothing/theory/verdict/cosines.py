@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, partial
 from itertools import combinations, combinations_with_replacement, product
-from math import fsum, isfinite, lcm
+from math import isfinite, lcm
+from statistics import fmean
 from typing import Any
 
 import flint
@@ -341,7 +342,7 @@ def token_limits(
 ) -> TokenLimits:
     """features: d."""
     limits = list(cosines.values())
-    return TokenLimits(growth, cosines, smallest(limits, features), mean(limits, features))
+    return TokenLimits(growth, cosines, *(over_pairs(limits, of, features) for of in (min, fmean)))
 
 
 def all_zero(n: int) -> TokenLimits:
@@ -350,29 +351,18 @@ def all_zero(n: int) -> TokenLimits:
     return token_limits((TokenGrowth(0.0, 0),) * n, dict.fromkeys(pairs, UNDEFINED), 1)
 
 
-def smallest(limits: Sequence[CosineLimit | None], features: int) -> CosineLimit | None:
-    """The limit of cos_min; None where it is not decided, or where there is none."""
-    steady = [limit for limit in limits if limit is not None and limit.values]
-    if features == 1 and steady:
-        # The cosine of two numbers is 1 or -1: one pair at -1 decides, whatever the others do.
-        limit = _by_residues(steady, min, features)
-        if limit is not None and set(limit.values) == {-1.0}:
-            return limit
-    return _combined(limits, min, features)
-
-
-def mean(limits: Sequence[CosineLimit | None], features: int) -> CosineLimit | None:
-    """The limit of cos_mean over the pairs of tokens that are not 0; None as for cos_min."""
-    return _combined(limits, lambda values: fsum(values) / len(values), features)
-
-
-def _combined(
+def over_pairs(
     limits: Sequence[CosineLimit | None], of: Callable[[list[float]], float], features: int
 ) -> CosineLimit | None:
-    if any(limit is None or limit.tends_to == "oscillates" for limit in limits):
-        return None
+    """The limit of cos_min, or of cos_mean, over the pairs of tokens that are not 0; None where it
+    is not decided, or where there is none."""
     steady = [limit for limit in limits if limit is not None and limit.values]
-    return _by_residues(steady, of, features) if steady else UNDEFINED
+    combined = _by_residues(steady, of, features) if steady else UNDEFINED
+    if all(limit is not None and limit.tends_to != "oscillates" for limit in limits):
+        return combined
+    # The cosine of two numbers is 1 or -1: one pair at -1 decides, whatever the others do.
+    least = of is min and features == 1 and combined is not None and set(combined.values) == {-1.0}
+    return combined if least else None
 
 
 def _by_residues(
