@@ -146,7 +146,7 @@ def test_T4e_what_is_left_out_for_its_cost_is_said_with_how_to_ask_for_it(n):
 def test_T4e_thorough_computes_what_was_left_out(monkeypatch):
     case = {"A": matrix("A3"), "H": matrix("1/2 0; 1 -1/3"), "X0": matrix(X3)}
     whole = verdict(**case)
-    monkeypatch.setattr(of_start, "QUICK_WORK", 1)
+    monkeypatch.setattr(of_start.resolvent, "QUICK_WORK", 1)
     short = verdict(**case)
     assert short.shows_from is None and "thorough=True" in short.reason
     assert (short.verdict_x0, short.cos_min) == (whole.verdict_x0, whole.cos_min)

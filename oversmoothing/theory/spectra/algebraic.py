@@ -201,7 +201,7 @@ class Eigenvalue:
 def squared_modulus(x: Any, bits: int) -> flint.arb:
     """A ball around |x|^2 of a root or of a multiplier of roots, exactly 0 for the root 0."""
     with at_precision(bits):
-        ball = x.ball(bits)
+        ball: flint.acb = x.ball(bits)
         return ball.real * ball.real + ball.imag * ball.imag
 
 

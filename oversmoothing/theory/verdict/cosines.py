@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import combinations, combinations_with_replacement, product
 from math import isfinite, lcm
 from statistics import fmean
@@ -21,22 +21,7 @@ import flint
 
 from oversmoothing.theory.numbers.exact import identity
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
-from oversmoothing.theory.verdict.leading import (
-    LARGEST_PERIOD,
-    Cosine,
-    TokenGrowth,
-    UnknownPhaseError,
-    cosine_of,
-    direction,
-    every,
-    growth_of,
-    period_of,
-    rational_direction,
-    rounded,
-    same,
-    shared,
-    signs,
-)
+from oversmoothing.theory.verdict import leading
 from oversmoothing.theory.verdict.resolvent import OutOfReachError, Part, Resolvent, compare_growth
 
 
@@ -124,7 +109,7 @@ def _by_one_eigenvalue(tokens: tuple[Part, Part]) -> bool:
     first, second = (token.growth for token in tokens)
     if set(first.roots) != set(second.roots):
         return False
-    return shared(first.roots, tokens[0].order)
+    return leading.shared(first.roots, tokens[0].order)
 
 
 def _by_a_rational(pair: tuple[int, int], tokens: tuple[Part, Part], series: Resolvent) -> bool:
@@ -183,7 +168,7 @@ class TokensOfStart:
         """sides: n P X_L and 1^T X_L."""
         self._series, self._sides, self._n = series, sides, int(series.table.nrows())
         self._at_residue = cache(self._every)
-        self._looked_at = cache(lambda token, depth: direction(token, depth, token.bits))
+        self._looked_at = cache(lambda token, depth: leading.direction(token, depth, token.bits))
 
     @cached_property
     def _tokens(self) -> list[Part | OutOfReachError | None]:
@@ -212,13 +197,13 @@ class TokensOfStart:
             return None
 
     @cached_property
-    def growth(self) -> tuple[TokenGrowth | None, ...]:
+    def growth(self) -> tuple[leading.TokenGrowth | None, ...]:
         """Of each token; None where it is not decided."""
-        scale, still = self._series.scale, TokenGrowth(0.0, 0)
+        scale, still = self._series.scale, leading.TokenGrowth(0.0, 0)
         if self._together is not None:
-            return (growth_of(self._together, scale),) * self._n
+            return (leading.growth_of(self._together, scale),) * self._n
         return tuple(
-            growth_of(token, scale) if isinstance(token, Part) else None if token else still
+            leading.growth_of(token, scale) if isinstance(token, Part) else None if token else still
             for token in self._tokens
         )
 
@@ -238,30 +223,30 @@ class TokensOfStart:
             return None
         tokens = first, second
         try:
-            period = period_of(tokens)
+            period = leading.period_of(tokens)
             if period is not None:
                 return self._by_residue(pair, tokens, period)
             cosines: list[flint.arb] = []
             for depth in _DEPTHS:
-                cosine = cosine_of([self._looked_at(token, depth) for token in tokens])
+                cosine = leading.cosine_of([self._looked_at(token, depth) for token in tokens])
                 if cosine is None:
                     continue
                 if any(not cosine.overlaps(other) for other in cosines):
                     return OSCILLATES
                 cosines.append(cosine)
             if cosines and keep_their_angle(pair, tokens, self._series):
-                return CosineLimit("constant", (rounded(cosines.pop()),))
-        except (UnknownPhaseError, OutOfReachError, _UnsettledError):
+                return CosineLimit("constant", (leading.rounded(cosines.pop()),))
+        except (leading.UnknownPhaseError, OutOfReachError, _UnsettledError):
             pass
         return None
 
     def _by_residue(self, pair: Pair, tokens: tuple[Part, Part], period: int) -> CosineLimit | None:
         try:
-            values = tuple(self._residue(pair, tokens, period, r) for r in range(period))
+            values = tuple(self._residue(tokens, period, r) for r in range(period))
         except _UnsettledError:
             # What is slower than a sum that cancels may turn with another sign.
             period *= 2
-            values = tuple(self._residue(pair, tokens, period, r) for r in range(period))
+            values = tuple(self._residue(tokens, period, r) for r in range(period))
         if not any(value is not None for value in values):
             return UNDEFINED
         if len(set(values)) > 1:
@@ -270,55 +255,46 @@ class TokensOfStart:
         if (
             len(values) == 1
             or len(tokens[0].numerators) == 1
-            or same(values)
+            or leading.same(values)
             or keep_their_angle(pair, tokens, self._series)
         ):
             return CosineLimit("constant", values[:1])
         return None
 
-    def _residue(
-        self, pair: Pair, tokens: tuple[Part, Part], period: int, residue: int
-    ) -> float | None:
+    def _residue(self, tokens: tuple[Part, Part], period: int, residue: int) -> float | None:
         """The limit over the depths of one residue, None where a token is 0 there."""
-        vectors = [self._at_residue(token, period, residue) for token in tokens]
-        directions = [direction for direction in vectors if direction is not None]
-        if len(directions) < len(tokens):
+        shown = [self._at_residue(token, period, residue) for token in tokens]
+        parts = [part for part in shown if part is not None]
+        if len(parts) < len(tokens):
             return None
         # At one depth: both may turn their signs in every layer.
         depth = residue + period * max(token.growth.power for token in tokens)
-        x, y = (in_fractions(depth) for _, in_fractions in directions)
+        x, y = (leading.rational_direction(p, max(depth, p.growth.power)) for p in parts)
         if x is not None and y is not None:
-            return Cosine.of(x, y)
+            return leading.Cosine.of(x, y)
         for bits in doublings(max(token.bits for token in tokens), _MOST_BITS):
-            value = cosine_of([in_balls(bits) for in_balls, _ in directions])
+            vectors = [leading.direction(part, residue, max(bits, part.bits)) for part in parts]
+            value = leading.cosine_of(vectors)
             if value is not None and value.rad() < flint.arb(2) ** -_KNOWN_BITS:
-                return rounded(value)
+                return leading.rounded(value)
         raise _UnsettledError
 
-    def _every(self, token: Part, period: int, residue: int) -> "_Direction | None":
-        """The direction of a token at the depths of a residue, None where it is 0 there.
+    def _every(self, token: Part, period: int, residue: int) -> Part | None:
+        """What has the direction of a token at the depths of a residue, None where it is 0 there.
 
         Raises `_UnsettledError` where its sign turns.
         """
         if any(not c.contains(0) for c in self._looked_at(token, residue)):
-            return partial(direction, token, residue), partial(rational_direction, token)
+            return token
         # The leading sum cancels at this residue: what grows more slowly shows there.
-        slower = every(token, period, residue)
+        slower = leading.every(token, period, residue)
         if slower is None:
             return None
-        turns = {*signs(token, period), *signs(slower, 1)} != {True}
+        turns = {*leading.signs(token, period), *leading.signs(slower, 1)} != {True}
+        # Where one positive root leads, the direction is the same at every depth.
         if turns or len(slower.growth.roots) > 1:
             raise _UnsettledError
-        # One positive root leads: the direction is the same at every depth.
-        return (
-            lambda bits: direction(slower, residue, max(bits, slower.bits)),
-            lambda _: rational_direction(slower, slower.growth.power),
-        )
-
-
-# That of a token at the depths of a residue: in balls by bits, and in fractions by one such depth,
-# up to a positive factor; None where it is no vector of fractions.
-_Direction = tuple[Callable[[int], list[flint.arb]], Callable[[int], list[Fraction] | None]]
+        return slower
 
 
 class _UnsettledError(ArithmeticError):
@@ -331,14 +307,16 @@ class TokenLimits:
     of tokens that are not 0. None is what is not decided; of cos_min and cos_mean also where there
     is no limit."""
 
-    growth: tuple[TokenGrowth | None, ...] | None
+    growth: tuple[leading.TokenGrowth | None, ...] | None
     cosines: dict[Pair, CosineLimit | None] | None
     cos_min: CosineLimit | None
     cos_mean: CosineLimit | None
 
 
 def token_limits(
-    growth: tuple[TokenGrowth | None, ...], cosines: dict[Pair, CosineLimit | None], features: int
+    growth: tuple[leading.TokenGrowth | None, ...],
+    cosines: dict[Pair, CosineLimit | None],
+    features: int,
 ) -> TokenLimits:
     """features: d."""
     limits = list(cosines.values())
@@ -348,7 +326,7 @@ def token_limits(
 def all_zero(n: int) -> TokenLimits:
     """Of X_0 = 0 [n, d]."""
     pairs = combinations(range(n), 2)
-    return token_limits((TokenGrowth(0.0, 0),) * n, dict.fromkeys(pairs, UNDEFINED), 1)
+    return token_limits((leading.TokenGrowth(0.0, 0),) * n, dict.fromkeys(pairs, UNDEFINED), 1)
 
 
 def over_pairs(
@@ -369,14 +347,14 @@ def _by_residues(
     limits: list[CosineLimit], of: Callable[[list[float]], float], features: int
 ) -> CosineLimit | None:
     period = lcm(*(len(limit.values) for limit in limits))
-    if period > LARGEST_PERIOD:
+    if period > leading.LARGEST_PERIOD:
         return None
     values: list[float | None] = []
     # What a value comes from: its square, or its place among the limits.
     sources = set[Any]()
     for residue in range(period):
         here = [
-            (v, v.square if isinstance(v, Cosine) else (i, residue % len(x.values)))
+            (v, v.square if isinstance(v, leading.Cosine) else (i, residue % len(x.values)))
             for i, x in enumerate(limits)
             if (v := x.values[residue % len(x.values)]) is not None
         ]

@@ -31,16 +31,8 @@ from oversmoothing.theory.spectra.heads import ManyHeads, read_heads
 from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
 from oversmoothing.theory.support.sizes import DEPTH, USUAL, MatrixLike, WeightLike
-from oversmoothing.theory.verdict.answer import (
-    CLOSE_EIGENVALUES,
-    ONE_TOKEN,
-    ZERO_STATE,
-    Verdict,
-    limit_words,
-    near,
-    repeated_one,
-    token_words,
-)
+from oversmoothing.theory.verdict import answer as sentences
+from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.by_discs import Comparison
 from oversmoothing.theory.verdict.decide import compare_radii, exact_pairs, generic_limits
 from oversmoothing.theory.verdict.formulas import Outcome
@@ -87,15 +79,15 @@ def _decided(
     outcome, reason, rho_q = comparison.outcome, comparison.reason, comparison.rho_quotient
     status = comparison.status
     if case.n == 1:
-        outcome, reason = Outcome.TRIVIAL, ONE_TOKEN
+        outcome, reason = Outcome.TRIVIAL, sentences.ONE_TOKEN
     elif len(case.classes) > 1:
-        reason += repeated_one(len(case.classes), case.heads)
+        reason += sentences.repeated_one(len(case.classes), case.heads)
     if start is None:
         told = Decided(outcome, generic_limits(case, comparison))
     elif start.is_zero:
         from oversmoothing.theory.verdict.cosines import all_zero
 
-        told, reason = Decided(Outcome.UNDEFINED, tokens=all_zero(case.n)), ZERO_STATE
+        told, reason = Decided(Outcome.UNDEFINED, tokens=all_zero(case.n)), sentences.ZERO_STATE
         outcome = told.outcome
         status = "certified" if status == "numerical" else status
     else:
@@ -106,11 +98,11 @@ def _decided(
     distance = _distance(case, outcome, comparison)
     reason += told.words
     if distance is not None and outcome is not Outcome.TIE:
-        reason += near(distance)
+        reason += sentences.near(distance)
     if outcome is not Outcome.TRIVIAL:
-        reason += limit_words(limits, start is not None)
+        reason += sentences.limit_words(limits, start is not None)
     if tokens is not None:
-        reason += token_words(tokens)
+        reason += sentences.token_words(tokens)
     return Verdict(
         outcome,
         status,
@@ -400,7 +392,7 @@ def answer(
             "exact",
             None,
             None,
-            CLOSE_EIGENVALUES,
+            sentences.CLOSE_EIGENVALUES,
             verdict_x0=None if start is None else Outcome.UNDECIDED,
             hfc_lfc=_at(case, start, depths),
             has_x0=start is not None,
