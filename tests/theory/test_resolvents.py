@@ -181,11 +181,11 @@ def test_T4e_projectors_and_the_resolvent_tell_the_same(seed, n, d):
         assert told.limit == pytest.approx(known.limit, rel=1e-14)
     tokens = token_limits(content.tokens.growth, content.tokens.cosines, d)
     told_of = found.tokens or TokenLimits(None, None, None, None)
-    for one, other in zip(told_of.growth or (), tokens.growth, strict=False):
+    for one, other in zip(told_of.token_growth or (), tokens.token_growth, strict=False):
         assert one is None or (one.rate, one.power) == (pytest.approx(other.rate), other.power)
-    for pair, limit in (told_of.cosines or {}).items():
+    for pair, limit in (told_of.cosine_limits or {}).items():
         if limit is not None:
-            right = tokens.cosines[pair]
+            right = tokens.cosine_limits[pair]
             assert (limit.tends_to, limit.values) == (right.tends_to, pytest.approx(right.values))
 
 

@@ -303,12 +303,12 @@ class _UnsettledError(ArithmeticError):
 
 @dataclass(frozen=True)
 class TokenLimits:
-    """growth: of each token. cosines: of each pair (i, j), i < j. cos_min, cos_mean: over the pairs
-    of tokens that are not 0. None is what is not decided; of cos_min and cos_mean also where there
-    is no limit."""
+    """As a `Verdict` has them. token_growth: of each token. cosine_limits: of each pair (i, j),
+    i < j. cos_min, cos_mean: over the pairs of tokens that are not 0. None is what is not decided;
+    of cos_min and cos_mean also where there is no limit."""
 
-    growth: tuple[leading.TokenGrowth | None, ...] | None
-    cosines: dict[Pair, CosineLimit | None] | None
+    token_growth: tuple[leading.TokenGrowth | None, ...] | None
+    cosine_limits: dict[Pair, CosineLimit | None] | None
     cos_min: CosineLimit | None
     cos_mean: CosineLimit | None
 

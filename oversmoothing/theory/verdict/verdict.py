@@ -119,12 +119,9 @@ def _decided(
         comparison.value,
         None if told.onset is None else told.onset.layer,
         distance,
-        None if tokens is None else tokens.growth,
-        None if tokens is None else tokens.cosines,
-        None if tokens is None else tokens.cos_min,
-        None if tokens is None else tokens.cos_mean,
-        any(comparison.vague),
+        vague=comparison.vague,
         pairs=() if isinstance(case, ManyHeads) else exact_pairs(comparison.dominance),
+        **({} if tokens is None else vars(tokens)),
     )
 
 
@@ -233,17 +230,12 @@ def within(result: Verdict, kind: str, error: float) -> Verdict:
     )
     if result.verdict is not Outcome.UNDECIDED:
         return replace(result, reason=result.reason + said)
-    return Verdict(
-        Outcome.UNDECIDED,
-        "numerical",
-        result.rho_consensus,
-        result.rho_quotient,
+    reason = (
         f"within the rounding of {kind} another verdict may hold.{said} Weights and logits in "
-        "float64 tell more.",
-        attention=result.attention,
-        value=result.value,
-        distance=result.distance,
+        "float64 tell more."
     )
+    nothing: dict[str, Any] = {"tends_to": None, "limit": None, "limit_rank": None, "vague": False}
+    return replace(result, status="numerical", reason=reason, **nothing)
 
 
 @np.errstate(**USUAL)
