@@ -237,17 +237,17 @@ def all_modes(A: Matrix, H: Matrix, others: Heads = ()) -> tuple[Mode, ...]:
 
     Of the last few layers they are kept, with the roots that were found: a verdict asks thrice.
     """
-    return _modes(*(tuple(map(tuple, M)) for head in ((A, H), *others) for M in head))
+    return _modes(*(tuple(tuple(map(tuple, M)) for M in head) for head in ((A, H), *others)))
 
 
 @lru_cache(maxsize=4)
-def _modes(A: Any, H: Any, *others: Any) -> tuple[Mode, ...]:
-    if others:
-        heads = list(zip((A, *others[::2]), (H, *others[1::2]), strict=True))
+def _modes(*heads: Any) -> tuple[Mode, ...]:
+    if len(heads) > 1:
         consensus: Matrix = reduce(plus, (h for _, h in heads))
         rest = reduce(plus, (kronecker(rational_quotient(a), h) for a, h in heads))
         sides = ((None, consensus), (_ONE, rest))
         return tuple(Mode(a, x) for a, M in sides for x in eigenvalues(factors(M)))
+    ((A, H),) = heads
     a_values = eigenvalues(factors(rational_quotient(A)))
     return tuple(Mode(a, h) for h in eigenvalues(factors(H)) for a in (None, *a_values))
 

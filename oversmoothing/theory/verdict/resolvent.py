@@ -221,8 +221,7 @@ def resolvent(
     else:
         raise ArithmeticError("no prime gave the rank of the Krylov vectors")
     _, pairs = polynomial.factor()
-    heads = (tuple(map(tuple, M)) for head in ((A, H), *others) for M in head)
-    order = _multipliers(step.scale, *heads)
+    order = _multipliers(all_modes(A, H, others), step.scale, bool(others))
     factors = tuple((order.factor(f, int(e)), int(e)) for f, e in pairs)
     # z^k has the coefficient sum over j of p_(k+1+j) Z_j.
     # Beyond the polynomial its coefficients are 0.
@@ -307,12 +306,6 @@ def _annihilator(table: flint.fmpz_mat, rows: list[int]) -> flint.fmpz_poly | No
     return flint.fmpz_poly([-int(x.p) for x in solution] + [1])
 
 
-@lru_cache(maxsize=4)
-def _multipliers(scale: int, A: Any, H: Any, *others: Any) -> Multipliers:
-    """Of the last few layers they are kept, with what is known of roots: a verdict asks thrice."""
-    return Multipliers(A, H, scale, tuple(zip(others[::2], others[1::2], strict=True)))
-
-
 # Bits from which on roots are compared, at which they are matched to the pairs that they can be,
 # and up to which until all of these agree.
 _FIRST, _FINE, _MOST = 64, 1024, 2**16
@@ -328,8 +321,8 @@ class Multipliers:
     scale: root = scale * mu. several: of several heads, no products 1 + h a.
     """
 
-    def __init__(self, A: Matrix, H: Matrix, scale: int, others: Heads = ()) -> None:
-        self._layer, self._scale, self.several = (A, H, others), scale, bool(others)
+    def __init__(self, modes: tuple[Mode, ...], scale: int, several: bool = False) -> None:
+        self._modes, self._scale, self.several = modes, scale, several
         self.compare = cache(self._compare)
         self.pairs = cache(self._pairs)
         self._factors: dict[tuple[str, int], Factor] = {}
@@ -338,10 +331,6 @@ class Multipliers:
         """One factor of the p of any X_0: its roots are found once."""
         known = Factor(polynomial, exponent, (exponent,), self.roots)
         return self._factors.setdefault((known.text, exponent), known)
-
-    @cached_property
-    def _modes(self) -> tuple[Mode, ...]:
-        return all_modes(*self._layer)
 
     def roots(self, bits: int) -> list[flint.acb]:
         """scale * mu for each."""
@@ -367,6 +356,10 @@ class Multipliers:
             if len(signs) == 1 and None not in signs:
                 return int(signs.pop() or 0)
         raise OutOfReachError
+
+
+# Of the last few layers they are kept, with what is known of roots: a verdict asks thrice.
+_multipliers = lru_cache(maxsize=4)(Multipliers)
 
 
 @dataclass(frozen=True)
