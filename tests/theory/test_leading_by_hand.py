@@ -298,7 +298,7 @@ def test_T4c_pivots_count_as_far_as_they_are_certainly_not_zero(rows, rank):
 
 def test_T2_squared_moduli_that_differ_by_less_than_1_are_told_apart():
     """3 of sqrt 3, and 2.618 of (1 + sqrt 5)/2."""
-    compare = Multipliers((), 1).compare
+    compare = Multipliers(1).compare
     (_, three), golden = roots(-3, 0, 1), roots(-1, -1, 1)
     larger = max(golden, key=lambda x: float(x.ball(64).real))
     assert compare(three, larger) == 1 and compare(larger, three) == -1

@@ -51,12 +51,21 @@ class Mode:
     attention: Eigenvalue | None
     value: Eigenvalue
 
+    @property
+    def roots(self) -> list[Eigenvalue]:
+        """h, and a."""
+        return [self.value] if self.attention is None else [self.value, self.attention]
+
+    @property
+    def conjugate(self) -> "Mode":
+        return Mode(self.attention and self.attention.conjugate, self.value.conjugate)
+
     @cached_property
     def rational(self) -> flint.fmpq | None:
         """1 + h a where h and a are rational, or h is 0."""
         if self.value.is_zero:
             return flint.fmpq(1)
-        factors = [root.factor for root in (self.value, self.attention) if root is not None]
+        factors = [root.factor for root in self.roots]
         if any(factor.degree > 1 for factor in factors):
             return None
         return 1 + prod((f.rational_root for f in factors), start=flint.fmpq(1))
@@ -100,8 +109,7 @@ def gap_bits(first: Mode, second: Mode) -> float:
     algebraic integer: |mu|^2 = (1 + h a)(1 + conj h conj a) needs c once for a complex pair and
     twice for a real root, which then occurs squared.
     """
-    sides = (first.value, first.attention, second.value, second.attention)
-    roots = [value for value in sides if value is not None]
+    roots = [*first.roots, *second.roots]
     exponent: dict[Factor, int] = {}
     for value in roots:
         exponent[value.factor] = max(exponent.get(value.factor, 1), 2 if value.is_real else 1)
@@ -335,8 +343,9 @@ def exact_distance(case: Layer, dominance: ExactDominance) -> Number | None:
 
     None where there is no gradient: a dominant eigenvalue repeats, or several pairs lead a side.
     """
-    if not all(_is_one_pair(modes) for modes in (dominance.consensus, dominance.quotient)):
-        return None
+    for first, *others in (dominance.consensus, dominance.quotient):
+        if any(mode != first.conjugate for mode in others):
+            return None
     for bits in doublings(256, _MOST):
         with at_precision(bits):
             slope = _slope(case, dominance.consensus[0], dominance.quotient[0], bits)
@@ -346,13 +355,6 @@ def exact_distance(case: Layer, dominance: ExactDominance) -> Number | None:
             consensus, quotient = dominance.radii()
             return consensus.minus(quotient).size().over(Number.of(slope))
     return None
-
-
-def _is_one_pair(modes: list[Mode]) -> bool:
-    """Whether one pair leads, but for its conjugate."""
-    h, a = modes[0].value, modes[0].attention
-    conjugates = {(h, a), (h.conjugate, a and a.conjugate)}
-    return all((mode.value, mode.attention) in conjugates for mode in modes)
 
 
 def _slope(case: Layer, first: Mode, second: Mode, bits: int) -> flint.arb | None:

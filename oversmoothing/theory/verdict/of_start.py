@@ -211,7 +211,7 @@ def _is_plain(case: Layer) -> bool:
     if case.others or len(case.classes) > 1:
         return False
     modes = all_modes(case.rational_A, case.rational_H)
-    return all(root.factor.jordan[0] == 1 for mode in modes for root in _roots(mode))
+    return all(root.factor.jordan[0] == 1 for mode in modes for root in mode.roots)
 
 
 def _acting(heads: exact.Heads, X: exact.Matrix) -> tuple[flint.fmpq_mat, ...]:
@@ -250,7 +250,7 @@ class _Parts:
 
     def contains(self, mode: Mode) -> bool | None:
         """None where it is not shown."""
-        factors = [root.factor for root in _roots(mode)]
+        factors = [root.factor for root in reversed(mode.roots)]
         if not self._contains(*factors):
             return False
         # Conjugates are there together; of irrational a and h not all pairs are conjugates.
@@ -296,17 +296,17 @@ class _Parts:
         growth = leading.TokenGrowth(rate, 0)
         if outcome is Outcome.SMOOTHING:
             # One real h, or a pair of conjugates: the mean is never small.
-            together = len(leads) == 1 or (
-                len(leads) == 2 and leads[0].value.conjugate == leads[1].value
-            )
-            if not together:
+            if leads[1:] not in ([], [leads[0].conjugate]):
                 return Decided(outcome, ZERO)
             pairs = dict.fromkeys(combinations(range(n), 2), CosineLimit("constant", (1.0,)))
             return Decided(outcome, ZERO, tokens=token_limits((growth,) * n, {**pairs}, d))
-        pair = len(leads) == 2 and _are_conjugate(*leads)
         a = leads[0].attention
+        pair = a is not None and leads[1:] == [leads[0].conjugate]
         turns = pair and not (a is not None and a.is_real and a.factor.multiplicity == 1)
-        steady = all(map(_is_real, leads)) and len({bool(x.real > 0) for x in mu}) == 1
+        steady = (
+            all(x.is_real for mode in leads for x in mode.roots)
+            and len({bool(x.real > 0) for x in mu}) == 1
+        )
         if not (pair or steady):
             return Decided(outcome, open_)
         for bits in doublings(_FIRST, _MOST):
@@ -377,21 +377,6 @@ def _without(M: flint.fmpq_mat, roots: list[Any], own: Factor, state: Any) -> An
             power *= scale
         state = image
     return state
-
-
-def _roots(mode: Mode) -> list[Eigenvalue]:
-    return [root for root in (mode.attention, mode.value) if root is not None]
-
-
-def _is_real(mode: Mode) -> bool:
-    return all(root.is_real for root in _roots(mode))
-
-
-def _are_conjugate(first: Mode, second: Mode) -> bool:
-    if first.attention is None or second.attention is None:
-        return False
-    mirrored = first.attention.conjugate, first.value.conjugate
-    return not _is_real(first) and mirrored == (second.attention, second.value)
 
 
 def _cosine(x: list[flint.acb], y: list[flint.acb]) -> CosineLimit | None:

@@ -221,7 +221,8 @@ def resolvent(
     else:
         raise ArithmeticError("no prime gave the rank of the Krylov vectors")
     _, pairs = polynomial.factor()
-    order = _multipliers(all_modes(A, H, others), step.scale, bool(others))
+    heads = (tuple(tuple(map(tuple, M)) for M in head) for head in ((A, H), *others))
+    order = _multipliers(step.scale, *heads)
     factors = tuple((order.factor(f, int(e)), int(e)) for f, e in pairs)
     # z^k has the coefficient sum over j of p_(k+1+j) Z_j.
     # Beyond the polynomial its coefficients are 0.
@@ -318,11 +319,11 @@ class OutOfReachError(ArithmeticError):
 class Multipliers:
     """The multipliers mu = 1 + h a of rational A and H, to which roots of a resolvent are matched.
 
-    scale: root = scale * mu. several: of several heads, no products 1 + h a.
+    scale: root = scale * mu. several: of several heads (A, H), no products 1 + h a.
     """
 
-    def __init__(self, modes: tuple[Mode, ...], scale: int, several: bool = False) -> None:
-        self._modes, self._scale, self.several = modes, scale, several
+    def __init__(self, scale: int, *heads: Any) -> None:
+        self._heads, self._scale, self.several = heads, scale, len(heads) > 1
         self.compare = cache(self._compare)
         self.pairs = cache(self._pairs)
         self._factors: dict[tuple[str, int], Factor] = {}
@@ -331,6 +332,11 @@ class Multipliers:
         """One factor of the p of any X_0: its roots are found once."""
         known = Factor(polynomial, exponent, (exponent,), self.roots)
         return self._factors.setdefault((known.text, exponent), known)
+
+    @cached_property
+    def _modes(self) -> tuple[Mode, ...]:
+        (A, H), *others = self._heads
+        return all_modes(A, H, others)
 
     def roots(self, bits: int) -> list[flint.acb]:
         """scale * mu for each."""
