@@ -310,24 +310,17 @@ def rank_bound(pairs: Sequence[Mode], power: int = 0) -> int:
         k_h = power if blocks_a[0] == 1 else 0
         rows[a] = max(rows.get(a, 0), sum(max(size - k_a, 0) for size in blocks_a))
         columns[h] = max(columns.get(h, 0), sum(max(size - k_h, 0) for size in blocks_h))
-    # Each as often as it can occur, a maximum flow is a maximum matching: by augmenting paths.
-    options = {
-        (a, i): [(h, j) for b, h in edges if b == a for j in range(columns[h])]
-        for a, count in rows.items()
-        for i in range(count)
-    }
-    taken: dict[object, tuple[Eigenvalue | None, int]] = {}
+    if len(rows) == len(columns) == len(edges):
+        return sum(min(rows[a], columns[h]) for a, h in edges)
+    # Each as often as it can occur, a maximum flow is a maximum matching. Most need no scipy.
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    def place(row: tuple[Eigenvalue | None, int], tried: set[object]) -> bool:
-        for column in options[row]:
-            if column not in tried:
-                tried.add(column)
-                if column not in taken or place(taken[column], tried):
-                    taken[column] = row
-                    return True
-        return False
-
-    return sum(place(row, set()) for row in options)
+    left, right = (
+        [x for x, count in side.items() for _ in range(count)] for side in (rows, columns)
+    )
+    table = csr_matrix([[(a, h) in edges for h in right] for a in left])
+    return int((maximum_bipartite_matching(table) >= 0).sum())
 
 
 # ------------------------------------------------------------ the nearest other verdict
