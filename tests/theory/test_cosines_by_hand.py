@@ -290,9 +290,7 @@ NOTHING = [[0], [0]]
 )
 def test_T14h_two_tokens_keep_their_angle(first, second, expected):
     parts = [part(numerators, *factors, order=Order) for numerators, *factors in (first, second)]
-    _, found = tokens_of(*parts)
-    tokens = tuple(parts)
-    assert keep_their_angle((0, 1), tokens, found) == expected
+    assert keep_their_angle((0, 1), tuple(parts), tokens_of(*parts)[1]) == expected
 
 
 # --- phases and roots ---
@@ -329,8 +327,7 @@ HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
     ],
 )
 def test_T14i_cos_min_and_cos_mean_over_residues(limits, features, least, average):
-    assert over_pairs(limits, min, features) == least
-    assert over_pairs(limits, fmean, features) == average
+    assert [over_pairs(limits, of, features) for of in (min, fmean)] == [least, average]
 
 
 @pytest.mark.parametrize(
