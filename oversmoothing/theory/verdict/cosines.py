@@ -1,6 +1,6 @@
 """What the cosine of each pair of tokens tends to, from one X_0 (T14g, T14h).
 
-The cosine of x_i and x_j goes with that of their leading sums y_i(L) and y_j(L) (tokens). Where all
+The cosine of x_i and x_j goes with that of their leading sums y_i(L) and y_j(L). Where all
 leading multipliers have a real power, each residue of L has a limit of its own; one real multiplier
 each is the common case, with one residue or, of opposite signs, two. Else the cosine comes again
 and again near each of its values over the depths, since all phases recur together: two different

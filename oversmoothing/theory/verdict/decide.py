@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,11 +95,8 @@ def _exact_reason(dominance: ExactDominance, outcome: Outcome, rho_c: float, rho
 
 def exact_pairs(dominance: ExactDominance | None) -> tuple[Pair, ...]:
     """One dominant pair of each side that leads, consensus first; none where undecided."""
-    if dominance is None or dominance.comparison is None:
-        return ()
-    leading = [dominance.consensus] if dominance.comparison >= 0 else []
-    leading += [dominance.quotient] if dominance.comparison <= 0 else []
-    return tuple(map(_pair, (side[0] for side in leading)))
+    modes = [] if dominance is None else dominance.dominant()
+    return tuple(_pair(next(side)) for _, side in groupby(modes, lambda x: x.attention is None))
 
 
 def _pair(mode: Mode) -> Pair:

@@ -170,17 +170,6 @@ def precision(value: Any) -> str | None:
     return name if name in EPS else None
 
 
-def refuse_batches(matrices: dict[str, Any]) -> None:
-    """Raises `InputError` for an array of more than two dimensions: a verdict is on one case."""
-    for name, value in matrices.items():
-        shape = getattr(value, "shape", None)
-        if shape is not None and len(shape) > 2:
-            raise InputError(
-                f"{name} has shape {list(shape)}, and a verdict is on one matrix: call it for each "
-                f"{name}[i], or for the heads of one layer together heads_verdict"
-            )
-
-
 def rounded_layer(
     A: Any, H: Any, W: Any, X0: Any, exact: bool
 ) -> tuple[tuple[Layer, Entries | None], float | None]:
@@ -324,7 +313,13 @@ def verdict(
             stacklevel=3,
         )
         exact_binary = certified
-    refuse_batches({"A": A, "logits": logits, "H": H, "W": W, "X0": X0})
+    for name, value in {"A": A, "logits": logits, "H": H, "W": W, "X0": X0}.items():
+        shape = getattr(value, "shape", ())
+        if len(shape or ()) > 2:
+            raise InputError(
+                f"{name} has shape {list(shape)}, and a verdict is on one matrix: call it for each "
+                f"{name}[i], or for the heads of one layer together heads_verdict"
+            )
     depths, kind = check_depths(depth), precision(A)
     if kind is None or logits is not None:
         return answer(*given_layer(A, logits, H, W, X0), depths, exact_binary, thorough)
