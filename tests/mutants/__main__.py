@@ -52,7 +52,7 @@ EXAMPLES, SECOND_LOOK = 10, 100
 _MODULES = {
     "theory": "certificate",
     "theory/verdict": """formulas verdict answer decide by_discs limits disc_modes disc_start
-    by_fractions resolvent leading start of_start tokens cosines by_cells stages""",
+    by_fractions resolvent leading start of_start cosines by_cells stages""",
     "theory/depth": "closed_form recurrence bounds ratios onset",
     "theory/spectra": "algebraic layer_discs discs blocks",
     "theory/layer": "layer attention",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from statistics import fmean
 from types import SimpleNamespace as Some
 
 import flint
@@ -16,11 +17,9 @@ from oversmoothing.theory.verdict.cosines import (
     CosineLimit,
     TokensOfStart,
     keep_their_angle,
-    mean,
-    smallest,
+    over_pairs,
 )
 from oversmoothing.theory.verdict.resolvent import resolvent
-from oversmoothing.theory.verdict.tokens import token_of
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix
 from tests.theory.test_leading_by_hand import ByModulus, part
@@ -291,9 +290,7 @@ NOTHING = [[0], [0]]
 )
 def test_T14h_two_tokens_keep_their_angle(first, second, expected):
     parts = [part(numerators, *factors, order=Order) for numerators, *factors in (first, second)]
-    _, found = tokens_of(*parts)
-    tokens = tuple(map(token_of, parts))
-    assert keep_their_angle((0, 1), tokens, found) == expected
+    assert keep_their_angle((0, 1), tuple(parts), tokens_of(*parts)[1]) == expected
 
 
 HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
@@ -318,4 +315,4 @@ HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
     ],
 )
 def test_T14i_cos_min_and_cos_mean_over_residues(limits, features, least, average):
-    assert smallest(limits, features) == least and mean(limits, features) == average
+    assert [over_pairs(limits, of, features) for of in (min, fmean)] == [least, average]

@@ -146,7 +146,7 @@ def test_T4e_what_is_left_out_for_its_cost_is_said_with_how_to_ask_for_it(n):
 def test_T4e_thorough_computes_what_was_left_out(monkeypatch):
     case = {"A": matrix("A3"), "H": matrix("1/2 0; 1 -1/3"), "X0": matrix(X3)}
     whole = verdict(**case)
-    monkeypatch.setattr(of_start, "QUICK_WORK", 1)
+    monkeypatch.setattr(of_start.resolvent, "QUICK_WORK", 1)
     short = verdict(**case)
     assert short.shows_from is None and "thorough=True" in short.reason
     assert (short.verdict_x0, short.cos_min) == (whole.verdict_x0, whole.cos_min)
@@ -181,11 +181,11 @@ def test_T4e_projectors_and_the_resolvent_tell_the_same(seed, n, d):
         assert told.limit == pytest.approx(known.limit, rel=1e-14)
     tokens = token_limits(content.tokens.growth, content.tokens.cosines, d)
     told_of = found.tokens or TokenLimits(None, None, None, None)
-    for one, other in zip(told_of.growth or (), tokens.growth, strict=False):
+    for one, other in zip(told_of.token_growth or (), tokens.token_growth, strict=False):
         assert one is None or (one.rate, one.power) == (pytest.approx(other.rate), other.power)
-    for pair, limit in (told_of.cosines or {}).items():
+    for pair, limit in (told_of.cosine_limits or {}).items():
         if limit is not None:
-            right = tokens.cosines[pair]
+            right = tokens.cosine_limits[pair]
             assert (limit.tends_to, limit.values) == (right.tends_to, pytest.approx(right.values))
 
 

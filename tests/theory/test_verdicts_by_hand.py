@@ -406,7 +406,7 @@ def test_T4e_a_start_with_more_modes_than_are_told_apart(
 ):
     # Enough for one mode and no more, and no projectors.
     for name in ("QUICK_WORK", "LARGEST_WORK"):
-        monkeypatch.setattr(of_start, name, 12)
+        monkeypatch.setattr(of_start.resolvent, name, 12)
     monkeypatch.setattr(of_start, "by_projectors", lambda *_: Decided(Outcome.UNDECIDED))
     found = verdict(A=matrix("AA"), H=matrix(H), X0=matrix(X0))
     assert (found.verdict_x0, found.tends_to) == (expected, tends_to)

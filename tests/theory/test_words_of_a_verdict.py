@@ -24,11 +24,11 @@ from oversmoothing.theory.verdict.cosines import (
     UNDEFINED,
     CosineLimit,
     TokenLimits,
-    mean,
+    over_pairs,
 )
+from oversmoothing.theory.verdict.leading import TokenGrowth
 from oversmoothing.theory.verdict.limits import Limits
 from oversmoothing.theory.verdict.stages import BALL_SIZE
-from oversmoothing.theory.verdict.tokens import TokenGrowth
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix
 
@@ -141,9 +141,9 @@ def test_T14_what_tokens_do_in_words(growth, cosines, least, average, text):
 
 def test_T14h_residues_are_joined_up_to_the_longest_period():
     short, long = periodic(1.0, *[0.5] * 15), periodic(*[0.25] * 15)
-    assert len(mean([short, long], 2).values) == 240
-    assert mean([periodic(*[0.5] * 16), periodic(*[0.25] * 17)], 2) is None
-    assert mean([periodic(*[0.5] * 241)], 2) is None
+    assert len(over_pairs([short, long], np.mean, 2).values) == 240
+    assert over_pairs([periodic(*[0.5] * 16), periodic(*[0.25] * 17)], np.mean, 2) is None
+    assert over_pairs([periodic(*[0.5] * 241)], np.mean, 2) is None
 
 
 def test_a_radius_of_which_rounding_leaves_no_digit_is_said_by_its_bounds():

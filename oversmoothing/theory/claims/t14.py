@@ -23,7 +23,7 @@ from oversmoothing.theory.proofs.kit import (
     verdict,
 )
 from oversmoothing.theory.verdict.cosines import CosineLimit
-from oversmoothing.theory.verdict.tokens import TokenGrowth
+from oversmoothing.theory.verdict.leading import TokenGrowth
 
 # -------------------------------------------------------------------------------------- T14a
 

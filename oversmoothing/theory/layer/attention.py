@@ -89,13 +89,13 @@ def _irreducible_stationary(A: Array) -> Array:
 
 
 def _eliminated(A: Array) -> Array:
-    """pi [m, n] of each of a stack of irreducible A [m, n, n] by the GTH elimination (Grassmann,
-    Taksar, Heyman 1985).
+    """pi [m, n] of each of a stack of irreducible A [m, n, n], of floats or of balls, by the GTH
+    elimination (Grassmann, Taksar, Heyman 1985).
 
     State reduction without a single subtraction: each entry of pi has a small relative error even
     where A is nearly reducible and an eigenvector solver loses it.
     """
-    P, pi, n = A.copy(), np.ones(A.shape[:-1]), A.shape[-1]
+    P, pi, n = A.copy(), np.ones(A.shape[:-1], A.dtype), A.shape[-1]
     with np.errstate(all="ignore"):
         for high in range(n, 1, -_BLOCK):
             low = max(1, high - _BLOCK)
@@ -288,24 +288,13 @@ def shares(row: Iterable[flint.arb | None]) -> list[flint.arb]:
 def stationary_balls(A: flint.arb_mat, closed: Sequence[Sequence[int]]) -> list[flint.arb]:
     """pi with pi^T A = pi^T, pi^T 1 = 1 in balls; the mean over the given closed classes.
 
-    By state reduction without a subtraction (Grassmann, Taksar, Heyman 1985): each entry keeps the
-    relative accuracy of those of A.
+    By the elimination of `_eliminated`: each entry keeps the relative accuracy of those of A.
     """
-    pi = [flint.arb(0)] * A.nrows()
+    table, pi = np.array(A.tolist(), dtype=object), [flint.arb(0)] * A.nrows()
     for members in closed:
-        P = [[A[i, j] for j in members] for i in members]
-        for k in range(len(P) - 1, 0, -1):
-            total = sum(P[k][:k], flint.arb(0))
-            for i in range(k):
-                P[i][k] /= total
-                for j in range(k):
-                    P[i][j] += P[i][k] * P[k][j]
-        weights = [flint.arb(1)]
-        for k in range(1, len(P)):
-            weights.append(sum((w * P[i][k] for i, w in enumerate(weights)), flint.arb(0)))
-        total = sum(weights, flint.arb(0)) * len(closed)
+        weights = _eliminated(table[np.ix_(members, members)][None])[0]
         for i, weight in zip(members, weights, strict=True):
-            pi[i] = weight / total
+            pi[i] = weight / flint.arb(len(closed))
     return pi
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 import flint
 
@@ -198,20 +198,14 @@ class Eigenvalue:
         return self.factor.degree == 1 and int(self.factor.polynomial(1)) == 0
 
 
-class HasBall(Protocol):
-    """A number known by balls: a root, or a multiplier of roots."""
-
-    def ball(self, bits: int, /) -> flint.acb: ...
-
-
-def squared_modulus(x: HasBall, bits: int) -> flint.arb:
-    """A ball around |x|^2, exactly 0 for the root 0."""
+def squared_modulus(x: Any, bits: int) -> flint.arb:
+    """A ball around |x|^2 of a root or of a multiplier of roots, exactly 0 for the root 0."""
     with at_precision(bits):
-        ball = x.ball(bits)
+        ball: flint.acb = x.ball(bits)
         return ball.real * ball.real + ball.imag * ball.imag
 
 
-def apart(x: HasBall, y: HasBall, first: int, last: int) -> int:
+def apart(x: Any, y: Any, first: int, last: int) -> int:
     """The sign of |x| - |y| as far as so many bits part them, else 0."""
     for bits in doublings(first, last):
         with at_precision(bits):

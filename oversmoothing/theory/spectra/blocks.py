@@ -13,7 +13,7 @@ V (I + F), F_ij = R_ij / (R_jj - R_ii), is closer by Newton's square; the discs 
 whatever V comes out.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise, permutations
@@ -321,7 +321,8 @@ class BallSpectrum:
         with at_precision(self.bits):
             k = len(self.boxes)
             table = self.similar.tolist()
-            column = [_sum(abs(table[j][m]) for j in range(k) if j != m) for m in range(k)]
+            off = [[abs(table[j][m]) for j in range(k) if j != m] for m in range(k)]
+            column = [sum(moduli, flint.arb(0)) for moduli in off]
             reach = [
                 (column[m] / (abs(table[m][m] - table[i][i]) - column[i])).upper() if m != i else 0
                 for m in range(k)
@@ -364,8 +365,8 @@ def _discs(V: flint.acb_mat, M: flint.acb_mat, bits: int) -> BallSpectrum:
     k = len(moduli)
     boxes = []
     for i in range(k):
-        row = _sum(moduli[i][j] for j in range(k) if j != i)
-        column = _sum(moduli[j][i] for j in range(k) if j != i)
+        row = sum((moduli[i][j] for j in range(k) if j != i), flint.arb(0))
+        column = sum((moduli[j][i] for j in range(k) if j != i), flint.arb(0))
         radius = row.max(column).upper()
         boxes.append(around(similar[i, i], radius))
     alone, hulls = [False] * k, list(boxes)
@@ -374,7 +375,3 @@ def _discs(V: flint.acb_mat, M: flint.acb_mat, bits: int) -> BallSpectrum:
         for j in group:
             alone[j], hulls[j] = len(group) == 1, whole
     return BallSpectrum(hulls, alone, V, similar, bits)
-
-
-def _sum(values: Iterable[flint.arb]) -> flint.arb:
-    return sum(values, flint.arb(0))

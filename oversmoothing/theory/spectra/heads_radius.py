@@ -241,7 +241,7 @@ def _arnoldi_radius(operator: LinearOperator, with_identity: bool) -> Radius:
         values, right = eigs(operator, **options)
         left_values, left = eigs(operator.H, **options)
     except ArpackError as failure:
-        return _unknown(f"did not converge ({failure})")
+        return Radius(None, math.inf, "arnoldi", f"Arnoldi's method did not converge ({failure})")
     place = int(np.argmax(np.abs(values)))
     # The eigenvalue nearest to it that the transpose has; the conjugate one is as large.
     w = left[:, int(np.argmin(np.abs(left_values.conj() - values[place])))]
@@ -259,9 +259,6 @@ def _judged(
     rounding = EPS * len(v) ** 0.5 * abs(value)
     error = np.inf if sensitivity == 0 else (residual + rounding) / sensitivity
     if abs(largest - abs(value)) > error + 1e-8 * abs(value):
-        return _unknown("found another largest eigenvalue for the transpose")
+        reason = "Arnoldi's method found another largest eigenvalue for the transpose"
+        return Radius(None, math.inf, "arnoldi", reason)
     return Radius(float(abs(value)), float(error), "arnoldi")
-
-
-def _unknown(reason: str) -> Radius:
-    return Radius(None, float("inf"), "arnoldi", f"Arnoldi's method {reason}")

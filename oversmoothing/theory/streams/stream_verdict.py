@@ -17,7 +17,6 @@ from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import around, at_precision
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
 from oversmoothing.theory.spectra.discs import Discs
-from oversmoothing.theory.spectra.layer_discs import Spectrum
 from oversmoothing.theory.streams.stream_answer import (
     StreamMode,
     StreamVerdict,
@@ -182,7 +181,6 @@ def verdict_from_balls(case: Streams, certified: bool, known: dict[str, Any]) ->
     """Estimated, or certified; known: fields of the answer that are known already."""
     mixing, layer = case.asked, case.layer
     cell = cell_discs(layer)
-    spectra = cell.spectra
     outcome, radii = Outcome.UNDECIDED, None
     for radii in (
         _certified(case) if certified else [_estimated(mixing, cell.attention, cell.value)]
@@ -198,7 +196,7 @@ def verdict_from_balls(case: Streams, certified: bool, known: dict[str, Any]) ->
         )
         return StreamVerdict(outcome, status, None, None, reason, **known)
     rho_c, rho_q = _known(radii.rho_consensus), _known(radii.rho_quotient)
-    mode = _leading_mode(mixing, *spectra, radii, outcome)
+    mode = _leading_mode(mixing, cell.attention, cell.value, radii, outcome)
     reason = reason_of(outcome, _words(radii.rho_consensus), _words(radii.rho_quotient), mode)
     if outcome is Outcome.UNDECIDED:
         reason = (
@@ -304,14 +302,14 @@ def _balls(discs: Discs) -> list[flint.acb]:
 
 
 def _leading_mode(
-    mixing: Mixing, attention: Spectrum, value: Spectrum, radii: EnclosedRadii, outcome: Outcome
+    mixing: Mixing, attention: Discs, value: Discs, radii: EnclosedRadii, outcome: Outcome
 ) -> list[StreamMode]:
     """The mode that decides, as float64 has it."""
     if outcome not in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING):
         return []
     side = "consensus" if outcome is Outcome.SMOOTHING else "quotient"
-    a = np.ones(1, dtype=complex) if side == "consensus" else attention.values
-    t = a[:, None] * value.values[None, :]
+    a = np.ones(1, dtype=complex) if side == "consensus" else attention.centres
+    t = a[:, None] * value.centres[None, :]
     i, j = divmod(int(np.argmax(_float_radii(mixing, t))), t.shape[1])
     scaled, power = _scaled(_families(mixing, t[i, j]))
     values, vectors = np.linalg.eig(scaled)
@@ -319,7 +317,9 @@ def _leading_mode(
     top = complex(np.ldexp(values[k].real, power), np.ldexp(values[k].imag, power))
     w = vectors[:, k] / vectors[np.argmax(np.abs(vectors[:, k])), k]
     return [
-        StreamMode(side, top, complex(value.values[j]), complex(a[i]), tuple(complex(x) for x in w))
+        StreamMode(
+            side, top, complex(value.centres[j]), complex(a[i]), tuple(complex(x) for x in w)
+        )
     ]
 
 

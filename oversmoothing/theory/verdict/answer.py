@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from oversmoothing.theory.depth.onset import Onset
     from oversmoothing.theory.depth.ratios import Ratio
     from oversmoothing.theory.verdict.cosines import CosineLimit, TokenLimits
+    from oversmoothing.theory.verdict.leading import TokenGrowth
     from oversmoothing.theory.verdict.limits import Limits
-    from oversmoothing.theory.verdict.tokens import TokenGrowth
 
 SCHEMA_VERSION = 1
 
@@ -413,22 +413,21 @@ def limit_words(behaviour: Limits, for_x0: bool) -> str:
 
 def token_words(tokens: TokenLimits) -> str:
     """The sentences on single tokens and their cosines, of what is decided (T14e-T14h)."""
-    if tokens.growth is None or not tokens.cosines:
+    growths, cosines = tokens.token_growth, tokens.cosine_limits
+    if growths is None or not cosines:
         return ""
     words = ""
-    known = [growth for growth in tokens.growth if growth is not None]
-    gone = [i for i, growth in enumerate(tokens.growth) if growth and not growth.rate]
-    if len(set(known)) > 1 and len(known) == len(tokens.growth):
+    known = [growth for growth in growths if growth is not None]
+    gone = [i for i, growth in enumerate(growths) if growth and not growth.rate]
+    if len(set(known)) > 1 and len(known) == len(growths):
         each = ", ".join(map(_order, known[:_FEW])) + (", ..." if len(known) > _FEW else "")
         words = f" Its tokens do not all grow alike: like {each}."
-    if gone and len(gone) < len(tokens.growth):
+    if gone and len(gone) < len(growths):
         words += f" Token {gone[0]} is exactly 0 from some depth on."
-    no_limit = sum(x is not None and x.tends_to == "oscillates" for x in tokens.cosines.values())
+    no_limit = sum(x is not None and x.tends_to == "oscillates" for x in cosines.values())
     if no_limit:
-        words += f" The cosines of {no_limit} of {len(tokens.cosines)} pairs of tokens oscillate."
-    for name, limit in (("smallest", tokens.cos_min), ("mean", tokens.cos_mean)):
-        words += _cosine(name, limit)
-    return words
+        words += f" The cosines of {no_limit} of {len(cosines)} pairs of tokens oscillate."
+    return words + _cosine("smallest", tokens.cos_min) + _cosine("mean", tokens.cos_mean)
 
 
 # So many tokens, or limits by residue, are named one by one.

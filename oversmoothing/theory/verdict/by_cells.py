@@ -12,7 +12,7 @@ small relative errors however close to 1 an eigenvalue a is.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 
 import flint
 import numpy as np
@@ -135,31 +135,20 @@ class CellModes:
 
     def all_modes(self) -> list[Mode]:
         """Those of every pair that may be there."""
-        return [
-            mode
-            for side in self.sides
-            for value in self.H.blocks
-            if (mode := self._mode(side, value, self.part(side, value))) is not None
-        ]
+        pairs = product(self.sides, self.H.blocks)
+        modes = (self._mode(side, value, self.part(side, value)) for side, value in pairs)
+        return [mode for mode in modes if mode is not None]
 
-    def consensus(self) -> list[Mode]:
-        return [mode for mode in self.all_modes() if mode.attention.consensus]
-
-    def quotient(self) -> list[Mode]:
-        """The others, and the differences between class means."""
-        modes = [mode for mode in self.all_modes() if not mode.attention.consensus]
+    def _between_classes(self) -> Iterator[Mode]:
+        """The differences between class means."""
         fixed = [side for side in self.sides if side.consensus]
-        if self.classes == 1:
-            return modes
-        for value in self.H.blocks:
-            if self.coefficients is None:
-                rows = self.part(fixed[0], value)
-            else:
+        for value in self.H.blocks if self.classes > 1 else ():
+            rows = self.part(fixed[0], value)
+            if self.coefficients is not None:
                 rows = _from_the_first(self.fixed_states(fixed, value))
             mode = self._mode(fixed[0], value, rows)
             if mode is not None:
-                modes.append(mode)
-        return modes
+                yield mode
 
     def fixed_states(self, sides: Sequence[Block], value: Block) -> Balls:
         """sum of V C over some blocks of A, [n, p] on the columns of one block of H."""
@@ -181,7 +170,10 @@ class CellModes:
 
     def outcome(self) -> Outcome:
         """rho_C against rho_Q over what is there (T4e), UNDECIDED where the cell does not agree."""
-        consensus, quotient = self.consensus(), self.quotient()
+        modes = self.all_modes()
+        consensus = [mode for mode in modes if mode.attention.consensus]
+        quotient = [mode for mode in modes if not mode.attention.consensus]
+        quotient += self._between_classes()
         if _beat(consensus, quotient):
             return Outcome.SMOOTHING
         if _beat(quotient, consensus):

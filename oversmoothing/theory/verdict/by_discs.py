@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -56,7 +55,7 @@ class CellDiscs:
     relative: how well its entries are known. A, error [n, n]: every A of the cell is within `error`
     of A. attention: spec(A) without one 1, of which `repeated` further ones are known by the zeros
     of A; value: spec(H). Where no eigenvectors were proved independent the discs are those that
-    norms give.
+    norms give. consensus, quotient: |1 + h| and |1 + h a| over them.
     """
 
     case: Layer
@@ -66,24 +65,8 @@ class CellDiscs:
     attention: Discs
     value: Discs
     repeated: int
-
-    @cached_property
-    def _moduli(self) -> tuple[PairModuli, PairModuli]:
-        return pair_moduli(self.attention, self.value)
-
-    @property
-    def consensus(self) -> PairModuli:
-        return self._moduli[0]
-
-    @property
-    def quotient(self) -> PairModuli:
-        return self._moduli[1]
-
-    @property
-    def spectra(self) -> tuple[Spectrum, Spectrum]:
-        """(spec(A) without one 1, spec(H)) at the centres."""
-        a, h = self.attention, self.value
-        return Spectrum(a.centres, a.radii == 0), Spectrum(h.centres, h.radii == 0)
+    consensus: PairModuli
+    quotient: PairModuli
 
 
 def cell_discs(case: Layer, relative: float = UNIT) -> CellDiscs:
@@ -121,7 +104,8 @@ def _with_ones(
         # Known exactly, they are 1 and nothing else.
         centres = np.where(one, 1.0, attention.centres)
         attention = replace(attention, centres=centres, radii=np.where(one, 0.0, attention.radii))
-    return CellDiscs(case, relative, A, error, attention, value, repeated)
+    moduli = pair_moduli(attention, value)
+    return CellDiscs(case, relative, A, error, attention, value, repeated, *moduli)
 
 
 def shares_within(A: Array, positive: NDArray[np.bool_], relative: float) -> tuple[Array, Array]:
@@ -200,8 +184,8 @@ class Comparison:
     rounds to the case), "estimated" (Arnoldi's method) or "numerical" (rounding decides), both
     radii, and why.
 
-    attention, value: the spectra in float64, of one head. vague: of either radius rounding leaves
-    no digit. cell: the discs of a case in floats, dominance: the modes of one in fractions, an
+    attention, value: the spectra in float64, of one head. vague: rounding leaves no digit of one
+    radius. cell: the discs of a case in floats, dominance: the modes of one in fractions, an
     `ExactDominance`. error: how far rho_C - rho_Q may be off by rounding.
     """
 
@@ -212,7 +196,7 @@ class Comparison:
     reason: str
     attention: Spectrum | None
     value: Spectrum | None
-    vague: tuple[bool, bool] = (False, False)
+    vague: bool = False
     cell: CellDiscs | None = None
     error: float = 0.0
     dominance: Any = None
@@ -277,7 +261,11 @@ def decide_heads(case: ManyHeads, dense_size: int) -> Decision:
     method = "causal" if max(map(len, tokens)) == 1 else "dense"
     sizes = [len(S) - alone for S, alone in zip(tokens, closed, strict=True)]
     if max(sizes) * max(map(len, features)) > dense_size:
-        return _by_arnoldi(case)
+        known = dense_radius(consensus_block(case, case.residual), "dense")
+        estimate = quotient_radius_of_heads(case, case.residual, 0, beside=known)
+        fixed, moving = known.interval, estimate.interval
+        outcome = outcome_of(fixed.low - moving.high, fixed.high - moving.low)
+        return Decision(outcome, fixed, moving, estimate.method, estimate.reason)
     shift, one = float(case.residual), np.ones((len(A), 1, 1))
     consensus, rest = list[Interval](), [Interval(0.0, 0.0)]
     for F in features:
@@ -299,14 +287,6 @@ def decide_heads(case: ManyHeads, dense_size: int) -> Decision:
         outcome = Outcome.TIE if tied else outcome_of(-np.inf, fixed.high - moving.low)
         moving = fixed if tied else moving
     return Decision(outcome, fixed, moving, method)
-
-
-def _by_arnoldi(case: ManyHeads) -> Decision:
-    consensus = dense_radius(consensus_block(case, case.residual), "dense")
-    quotient = quotient_radius_of_heads(case, case.residual, 0, beside=consensus)
-    fixed, moving = consensus.interval, quotient.interval
-    outcome = outcome_of(fixed.low - moving.high, fixed.high - moving.low)
-    return Decision(outcome, fixed, moving, quotient.method, quotient.reason)
 
 
 def weights_within(case: ManyHeads) -> tuple[Array, Array]:

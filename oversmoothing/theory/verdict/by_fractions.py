@@ -51,12 +51,21 @@ class Mode:
     attention: Eigenvalue | None
     value: Eigenvalue
 
+    @property
+    def roots(self) -> list[Eigenvalue]:
+        """h, and a."""
+        return [self.value] if self.attention is None else [self.value, self.attention]
+
+    @property
+    def conjugate(self) -> "Mode":
+        return Mode(self.attention and self.attention.conjugate, self.value.conjugate)
+
     @cached_property
     def rational(self) -> flint.fmpq | None:
         """1 + h a where h and a are rational, or h is 0."""
         if self.value.is_zero:
             return flint.fmpq(1)
-        factors = [root.factor for root in (self.value, self.attention) if root is not None]
+        factors = [root.factor for root in self.roots]
         if any(factor.degree > 1 for factor in factors):
             return None
         return 1 + prod((f.rational_root for f in factors), start=flint.fmpq(1))
@@ -100,8 +109,7 @@ def gap_bits(first: Mode, second: Mode) -> float:
     algebraic integer: |mu|^2 = (1 + h a)(1 + conj h conj a) needs c once for a complex pair and
     twice for a real root, which then occurs squared.
     """
-    sides = (first.value, first.attention, second.value, second.attention)
-    roots = [value for value in sides if value is not None]
+    roots = [*first.roots, *second.roots]
     exponent: dict[Factor, int] = {}
     for value in roots:
         exponent[value.factor] = max(exponent.get(value.factor, 1), 2 if value.is_real else 1)
@@ -237,17 +245,17 @@ def all_modes(A: Matrix, H: Matrix, others: Heads = ()) -> tuple[Mode, ...]:
 
     Of the last few layers they are kept, with the roots that were found: a verdict asks thrice.
     """
-    return _modes(*(tuple(map(tuple, M)) for head in ((A, H), *others) for M in head))
+    return _modes(*(tuple(tuple(map(tuple, M)) for M in head) for head in ((A, H), *others)))
 
 
 @lru_cache(maxsize=4)
-def _modes(A: Any, H: Any, *others: Any) -> tuple[Mode, ...]:
-    if others:
-        heads = list(zip((A, *others[::2]), (H, *others[1::2]), strict=True))
+def _modes(*heads: Any) -> tuple[Mode, ...]:
+    if len(heads) > 1:
         consensus: Matrix = reduce(plus, (h for _, h in heads))
         rest = reduce(plus, (kronecker(rational_quotient(a), h) for a, h in heads))
         sides = ((None, consensus), (_ONE, rest))
         return tuple(Mode(a, x) for a, M in sides for x in eigenvalues(factors(M)))
+    ((A, H),) = heads
     a_values = eigenvalues(factors(rational_quotient(A)))
     return tuple(Mode(a, h) for h in eigenvalues(factors(H)) for a in (None, *a_values))
 
@@ -302,24 +310,17 @@ def rank_bound(pairs: Sequence[Mode], power: int = 0) -> int:
         k_h = power if blocks_a[0] == 1 else 0
         rows[a] = max(rows.get(a, 0), sum(max(size - k_a, 0) for size in blocks_a))
         columns[h] = max(columns.get(h, 0), sum(max(size - k_h, 0) for size in blocks_h))
-    # Each as often as it can occur, a maximum flow is a maximum matching: by augmenting paths.
-    options = {
-        (a, i): [(h, j) for b, h in edges if b == a for j in range(columns[h])]
-        for a, count in rows.items()
-        for i in range(count)
-    }
-    taken: dict[object, tuple[Eigenvalue | None, int]] = {}
+    if len(rows) == len(columns) == len(edges):
+        return sum(min(rows[a], columns[h]) for a, h in edges)
+    # Each as often as it can occur, a maximum flow is a maximum matching. Most need no scipy.
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import maximum_bipartite_matching
 
-    def place(row: tuple[Eigenvalue | None, int], tried: set[object]) -> bool:
-        for column in options[row]:
-            if column not in tried:
-                tried.add(column)
-                if column not in taken or place(taken[column], tried):
-                    taken[column] = row
-                    return True
-        return False
-
-    return sum(place(row, set()) for row in options)
+    left, right = (
+        [x for x, count in side.items() for _ in range(count)] for side in (rows, columns)
+    )
+    table = csr_matrix([[(a, h) in edges for h in right] for a in left])
+    return int((maximum_bipartite_matching(table) >= 0).sum())
 
 
 # ------------------------------------------------------------ the nearest other verdict
@@ -335,8 +336,9 @@ def exact_distance(case: Layer, dominance: ExactDominance) -> Number | None:
 
     None where there is no gradient: a dominant eigenvalue repeats, or several pairs lead a side.
     """
-    if not all(_is_one_pair(modes) for modes in (dominance.consensus, dominance.quotient)):
-        return None
+    for first, *others in (dominance.consensus, dominance.quotient):
+        if any(mode != first.conjugate for mode in others):
+            return None
     for bits in doublings(256, _MOST):
         with at_precision(bits):
             slope = _slope(case, dominance.consensus[0], dominance.quotient[0], bits)
@@ -346,13 +348,6 @@ def exact_distance(case: Layer, dominance: ExactDominance) -> Number | None:
             consensus, quotient = dominance.radii()
             return consensus.minus(quotient).size().over(Number.of(slope))
     return None
-
-
-def _is_one_pair(modes: list[Mode]) -> bool:
-    """Whether one pair leads, but for its conjugate."""
-    h, a = modes[0].value, modes[0].attention
-    conjugates = {(h, a), (h.conjugate, a and a.conjugate)}
-    return all((mode.value, mode.attention) in conjugates for mode in modes)
 
 
 def _slope(case: Layer, first: Mode, second: Mode, bits: int) -> flint.arb | None:

@@ -1,6 +1,6 @@
 """What the cosine of each pair of tokens tends to, from one X_0 (T14g, T14h).
 
-The cosine of x_i and x_j goes with that of their leading sums y_i(L) and y_j(L) (tokens). Where all
+The cosine of x_i and x_j goes with that of their leading sums y_i(L) and y_j(L). Where all
 leading multipliers have a real power, each residue of L has a limit of its own; one real multiplier
 each is the common case, with one residue or, of opposite signs, two. Else the cosine comes again
 and again near each of its values over the depths, since all phases recur together: two different
@@ -13,32 +13,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import combinations, combinations_with_replacement, product
-from math import fsum, isfinite, lcm
+from math import isfinite, lcm
+from statistics import fmean
 from typing import Any
 
 import flint
 
 from oversmoothing.theory.numbers.exact import identity
 from oversmoothing.theory.numbers.rounding import at_precision, doublings
-from oversmoothing.theory.verdict.leading import shared
+from oversmoothing.theory.verdict import leading
 from oversmoothing.theory.verdict.resolvent import OutOfReachError, Part, Resolvent, compare_growth
-from oversmoothing.theory.verdict.tokens import (
-    LARGEST_PERIOD,
-    Cosine,
-    Token,
-    TokenGrowth,
-    UnknownPhaseError,
-    cosine_of,
-    every,
-    period_of,
-    rounded,
-    same,
-    signs,
-    token_of,
-)
 
 
-def keep_their_angle(pair: tuple[int, int], tokens: tuple[Token, Token], series: Resolvent) -> bool:
+def keep_their_angle(pair: tuple[int, int], tokens: tuple[Part, Part], series: Resolvent) -> bool:
     """Whether the cosine of two tokens, some of whose phases turn for ever, is known to be constant
     at the depths at which neither token is 0, from some depth on or in the limit.
 
@@ -55,7 +42,7 @@ def keep_their_angle(pair: tuple[int, int], tokens: tuple[Token, Token], series:
     )
 
 
-def _is_never_small(token: Token) -> bool:
+def _is_never_small(token: Part) -> bool:
     """Whether the directions of the leading roots are independent: |y_i(L)| then stays away from 0,
     whatever the phases are."""
     bits = token.bits
@@ -65,16 +52,16 @@ def _is_never_small(token: Token) -> bool:
         return not gram.det().contains(0)
 
 
-def _is_one_pair(token: Token) -> bool:
+def _is_one_pair(token: Part) -> bool:
     """Whether one pair of conjugates leads. No power of it is real: the token is 0 at finitely many
     depths (Skolem-Mahler-Lech; in a progression of zeros the leading sum would cancel)."""
     roots = token.growth.roots
     return len(roots) == 2 and roots[0].conjugate == roots[1]
 
 
-def _are_parallel(tokens: tuple[Token, Token]) -> bool:
+def _are_parallel(tokens: tuple[Part, Part]) -> bool:
     """Whether one token is a multiple of the other at every depth: their rows of the resolvent."""
-    first, second = (token.part for token in tokens)
+    first, second = tokens
     if first.factors != second.factors:
         return False
     a = next(p for p in first.numerators if not p.is_zero())
@@ -84,11 +71,11 @@ def _are_parallel(tokens: tuple[Token, Token]) -> bool:
     return all(p * bottom == q * top for p, q in rows)
 
 
-def _are_apart(tokens: tuple[Token, Token]) -> bool:
+def _are_apart(tokens: tuple[Part, Part]) -> bool:
     """Whether no feature is in both tokens, or rational roots lead with orthogonal directions: the
     cosine tends to 0."""
     first, second = tokens
-    features = list(zip(first.part.numerators, second.part.numerators, strict=True))
+    features = list(zip(first.numerators, second.numerators, strict=True))
     if all(p.is_zero() or q.is_zero() for p, q in features):
         return True
     if any(x.factor.degree > 1 for token in tokens for x in token.growth.roots):
@@ -99,7 +86,7 @@ def _are_apart(tokens: tuple[Token, Token]) -> bool:
     return all(sum(p(x) * q(y) for p, q in features) == 0 for x, y in pairs)
 
 
-def _keep_their_sizes(tokens: tuple[Token, Token]) -> bool:
+def _keep_their_sizes(tokens: tuple[Part, Part]) -> bool:
     """Whether one pair x, conj(x) leads both tokens, with g . g = g . g' = g' . g' = 0 at x.
 
     |y_i|^2 = 2 |g|^2 + 2 Re((x/|x|)^(2(L-p)) g . g), and so on: what turns with L is gone. The
@@ -111,21 +98,21 @@ def _keep_their_sizes(tokens: tuple[Token, Token]) -> bool:
     root, _ = first.growth.roots
     products = (
         sum((p * q for p, q in zip(*pair, strict=True)), flint.fmpz_poly([]))
-        for pair in combinations_with_replacement((t.part.numerators for t in tokens), 2)
+        for pair in combinations_with_replacement((t.numerators for t in tokens), 2)
     )
     return all((product % root.factor.polynomial).is_zero() for product in products)
 
 
-def _by_one_eigenvalue(tokens: tuple[Token, Token]) -> bool:
+def _by_one_eigenvalue(tokens: tuple[Part, Part]) -> bool:
     """Whether one real simple eigenvalue a of A, with eigenvector v, leads both tokens, whatever h
     it leads with: y_i = v_i w and y_j = v_j w for one w."""
     first, second = (token.growth for token in tokens)
     if set(first.roots) != set(second.roots):
         return False
-    return shared(first.roots, tokens[0].part.order)
+    return leading.shared(first.roots, tokens[0].order)
 
 
-def _by_a_rational(pair: tuple[int, int], tokens: tuple[Token, Token], series: Resolvent) -> bool:
+def _by_a_rational(pair: tuple[int, int], tokens: tuple[Part, Part], series: Resolvent) -> bool:
     """Whether x_i - c x_j grows more slowly than x_i for some rational c."""
     factor = _factor(tokens)
     if not factor:
@@ -134,10 +121,10 @@ def _by_a_rational(pair: tuple[int, int], tokens: tuple[Token, Token], series: R
     n = series.table.nrows()
     row = [Fraction(int(k == i)) - factor * int(k == j) for k in range(n)]
     rest = series.part([row])
-    return rest.dies or compare_growth(rest, tokens[0].part) < 0
+    return rest.dies or compare_growth(rest, tokens[0]) < 0
 
 
-def _factor(tokens: tuple[Token, Token]) -> Fraction | None:
+def _factor(tokens: tuple[Part, Part]) -> Fraction | None:
     """The ratio of two entries of the directions as a short fraction, None where there is none."""
     first, second = (token.directions(token.bits) for token in tokens)
     root = next(iter(first))
@@ -181,43 +168,42 @@ class TokensOfStart:
         """sides: n P X_L and 1^T X_L."""
         self._series, self._sides, self._n = series, sides, int(series.table.nrows())
         self._at_residue = cache(self._every)
+        self._looked_at = cache(lambda token, depth: leading.direction(token, depth, token.bits))
 
     @cached_property
-    def _tokens(self) -> list[Token | OutOfReachError | None]:
+    def _tokens(self) -> list[Part | OutOfReachError | None]:
         """None for a token that becomes 0, the error for one whose growth is not decided."""
-        result: list[Token | OutOfReachError | None] = []
+        result: list[Part | OutOfReachError | None] = []
         for row in identity(self._n):
             try:
-                result.append(token_of(self._series.part([row])))
+                token = self._series.part([row])
+                result.append(token if not token.dies and token.growth else None)
             except OutOfReachError as error:
                 result.append(error)
         return result
 
     @cached_property
-    def _together(self) -> Token | None:
+    def _together(self) -> Part | None:
         """The mean, where the differences to it grow more slowly and no phases make it small: every
         token goes like it."""
         if self._sides is None:
             return None
         hfc, mean = self._sides
         try:
-            token = token_of(mean)
-            if token is None or not _is_never_small(token):
+            if mean.dies or not _is_never_small(mean):
                 return None
-            if hfc.dies:
-                return token
-            return token if compare_growth(hfc, mean) < 0 else None
+            return mean if hfc.dies or compare_growth(hfc, mean) < 0 else None
         except OutOfReachError:
             return None
 
     @cached_property
-    def growth(self) -> tuple[TokenGrowth | None, ...]:
+    def growth(self) -> tuple[leading.TokenGrowth | None, ...]:
         """Of each token; None where it is not decided."""
-        scale, still = self._series.scale, TokenGrowth(0.0, 0)
+        scale, still = self._series.scale, leading.TokenGrowth(0.0, 0)
         if self._together is not None:
-            return (self._together.measured(scale),) * self._n
+            return (leading.growth_of(self._together, scale),) * self._n
         return tuple(
-            token.measured(scale) if isinstance(token, Token) else None if token else still
+            leading.growth_of(token, scale) if isinstance(token, Part) else None if token else still
             for token in self._tokens
         )
 
@@ -233,36 +219,34 @@ class TokensOfStart:
         first, second = (self._tokens[k] for k in pair)
         if first is None or second is None:
             return UNDEFINED
-        if not (isinstance(first, Token) and isinstance(second, Token)):
+        if not (isinstance(first, Part) and isinstance(second, Part)):
             return None
         tokens = first, second
         try:
-            period = period_of(tokens)
+            period = leading.period_of(tokens)
             if period is not None:
                 return self._by_residue(pair, tokens, period)
             cosines: list[flint.arb] = []
             for depth in _DEPTHS:
-                cosine = cosine_of([token.leading_sum(depth, token.bits) for token in tokens])
+                cosine = leading.cosine_of([self._looked_at(token, depth) for token in tokens])
                 if cosine is None:
                     continue
                 if any(not cosine.overlaps(other) for other in cosines):
                     return OSCILLATES
                 cosines.append(cosine)
             if cosines and keep_their_angle(pair, tokens, self._series):
-                return CosineLimit("constant", (rounded(cosines.pop()),))
-        except (UnknownPhaseError, OutOfReachError, _UnsettledError):
+                return CosineLimit("constant", (leading.rounded(cosines.pop()),))
+        except (leading.UnknownPhaseError, OutOfReachError, _UnsettledError):
             pass
         return None
 
-    def _by_residue(
-        self, pair: Pair, tokens: tuple[Token, Token], period: int
-    ) -> CosineLimit | None:
+    def _by_residue(self, pair: Pair, tokens: tuple[Part, Part], period: int) -> CosineLimit | None:
         try:
-            values = tuple(self._residue(pair, tokens, period, r) for r in range(period))
+            values = tuple(self._residue(tokens, period, r) for r in range(period))
         except _UnsettledError:
             # What is slower than a sum that cancels may turn with another sign.
             period *= 2
-            values = tuple(self._residue(pair, tokens, period, r) for r in range(period))
+            values = tuple(self._residue(tokens, period, r) for r in range(period))
         if not any(value is not None for value in values):
             return UNDEFINED
         if len(set(values)) > 1:
@@ -270,60 +254,47 @@ class TokensOfStart:
         # Of one feature a cosine is 1 or -1; else equal floats are no equal limits.
         if (
             len(values) == 1
-            or len(tokens[0].part.numerators) == 1
-            or same(values)
+            or len(tokens[0].numerators) == 1
+            or leading.same(values)
             or keep_their_angle(pair, tokens, self._series)
         ):
             return CosineLimit("constant", values[:1])
         return None
 
-    def _residue(
-        self, pair: Pair, tokens: tuple[Token, Token], period: int, residue: int
-    ) -> float | None:
+    def _residue(self, tokens: tuple[Part, Part], period: int, residue: int) -> float | None:
         """The limit over the depths of one residue, None where a token is 0 there."""
-        vectors = [
-            self._at_residue(k, token, period, residue)
-            for k, token in zip(pair, tokens, strict=True)
-        ]
-        directions = [direction for direction in vectors if direction is not None]
-        if len(directions) < len(tokens):
+        shown = [self._at_residue(token, period, residue) for token in tokens]
+        parts = [part for part in shown if part is not None]
+        if len(parts) < len(tokens):
             return None
         # At one depth: both may turn their signs in every layer.
         depth = residue + period * max(token.growth.power for token in tokens)
-        x, y = (in_fractions(depth) for _, in_fractions in directions)
+        x, y = (leading.rational_direction(p, max(depth, p.growth.power)) for p in parts)
         if x is not None and y is not None:
-            return Cosine.of(x, y)
+            return leading.Cosine.of(x, y)
         for bits in doublings(max(token.bits for token in tokens), _MOST_BITS):
-            value = cosine_of([in_balls(bits) for in_balls, _ in directions])
+            vectors = [leading.direction(part, residue, max(bits, part.bits)) for part in parts]
+            value = leading.cosine_of(vectors)
             if value is not None and value.rad() < flint.arb(2) ** -_KNOWN_BITS:
-                return rounded(value)
+                return leading.rounded(value)
         raise _UnsettledError
 
-    def _every(self, k: int, token: Token, period: int, residue: int) -> "_Direction | None":
-        """The direction of token k at the depths of a residue, None where it is 0 there.
+    def _every(self, token: Part, period: int, residue: int) -> Part | None:
+        """What has the direction of a token at the depths of a residue, None where it is 0 there.
 
         Raises `_UnsettledError` where its sign turns.
         """
-        sum_here = token.leading_sum(residue, token.bits)
-        if any(not c.contains(0) for c in sum_here):
-            return lambda bits: token.leading_sum(residue, bits), token.rational_sum
+        if any(not c.contains(0) for c in self._looked_at(token, residue)):
+            return token
         # The leading sum cancels at this residue: what grows more slowly shows there.
-        slower = every(token.part, period, residue)
+        slower = leading.every(token, period, residue)
         if slower is None:
             return None
-        turns = {*signs(token, period), *signs(slower, 1)} != {True}
+        turns = {*leading.signs(token, period), *leading.signs(slower, 1)} != {True}
+        # Where one positive root leads, the direction is the same at every depth.
         if turns or len(slower.growth.roots) > 1:
             raise _UnsettledError
-        # One positive root leads: the direction is the same at every depth.
-        return (
-            lambda bits: slower.leading_sum(residue, max(bits, slower.bits)),
-            lambda _: slower.rational_sum(slower.growth.power),
-        )
-
-
-# That of a token at the depths of a residue: in balls by bits, and in fractions by one such depth,
-# up to a positive factor; None where it is no vector of fractions.
-_Direction = tuple[Callable[[int], list[flint.arb]], Callable[[int], list[Fraction] | None]]
+        return slower
 
 
 class _UnsettledError(ArithmeticError):
@@ -332,67 +303,58 @@ class _UnsettledError(ArithmeticError):
 
 @dataclass(frozen=True)
 class TokenLimits:
-    """growth: of each token. cosines: of each pair (i, j), i < j. cos_min, cos_mean: over the pairs
-    of tokens that are not 0. None is what is not decided; of cos_min and cos_mean also where there
-    is no limit."""
+    """As a `Verdict` has them. token_growth: of each token. cosine_limits: of each pair (i, j),
+    i < j. cos_min, cos_mean: over the pairs of tokens that are not 0. None is what is not decided;
+    of cos_min and cos_mean also where there is no limit."""
 
-    growth: tuple[TokenGrowth | None, ...] | None
-    cosines: dict[Pair, CosineLimit | None] | None
+    token_growth: tuple[leading.TokenGrowth | None, ...] | None
+    cosine_limits: dict[Pair, CosineLimit | None] | None
     cos_min: CosineLimit | None
     cos_mean: CosineLimit | None
 
 
 def token_limits(
-    growth: tuple[TokenGrowth | None, ...], cosines: dict[Pair, CosineLimit | None], features: int
+    growth: tuple[leading.TokenGrowth | None, ...],
+    cosines: dict[Pair, CosineLimit | None],
+    features: int,
 ) -> TokenLimits:
     """features: d."""
     limits = list(cosines.values())
-    return TokenLimits(growth, cosines, smallest(limits, features), mean(limits, features))
+    return TokenLimits(growth, cosines, *(over_pairs(limits, of, features) for of in (min, fmean)))
 
 
 def all_zero(n: int) -> TokenLimits:
     """Of X_0 = 0 [n, d]."""
     pairs = combinations(range(n), 2)
-    return token_limits((TokenGrowth(0.0, 0),) * n, dict.fromkeys(pairs, UNDEFINED), 1)
+    return token_limits((leading.TokenGrowth(0.0, 0),) * n, dict.fromkeys(pairs, UNDEFINED), 1)
 
 
-def smallest(limits: Sequence[CosineLimit | None], features: int) -> CosineLimit | None:
-    """The limit of cos_min; None where it is not decided, or where there is none."""
-    steady = [limit for limit in limits if limit is not None and limit.values]
-    if features == 1 and steady:
-        # The cosine of two numbers is 1 or -1: one pair at -1 decides, whatever the others do.
-        limit = _by_residues(steady, min, features)
-        if limit is not None and set(limit.values) == {-1.0}:
-            return limit
-    return _combined(limits, min, features)
-
-
-def mean(limits: Sequence[CosineLimit | None], features: int) -> CosineLimit | None:
-    """The limit of cos_mean over the pairs of tokens that are not 0; None as for cos_min."""
-    return _combined(limits, lambda values: fsum(values) / len(values), features)
-
-
-def _combined(
+def over_pairs(
     limits: Sequence[CosineLimit | None], of: Callable[[list[float]], float], features: int
 ) -> CosineLimit | None:
-    if any(limit is None or limit.tends_to == "oscillates" for limit in limits):
-        return None
+    """The limit of cos_min, or of cos_mean, over the pairs of tokens that are not 0; None where it
+    is not decided, or where there is none."""
     steady = [limit for limit in limits if limit is not None and limit.values]
-    return _by_residues(steady, of, features) if steady else UNDEFINED
+    combined = _by_residues(steady, of, features) if steady else UNDEFINED
+    if all(limit is not None and limit.tends_to != "oscillates" for limit in limits):
+        return combined
+    # The cosine of two numbers is 1 or -1: one pair at -1 decides, whatever the others do.
+    least = of is min and features == 1 and combined is not None and set(combined.values) == {-1.0}
+    return combined if least else None
 
 
 def _by_residues(
     limits: list[CosineLimit], of: Callable[[list[float]], float], features: int
 ) -> CosineLimit | None:
     period = lcm(*(len(limit.values) for limit in limits))
-    if period > LARGEST_PERIOD:
+    if period > leading.LARGEST_PERIOD:
         return None
     values: list[float | None] = []
     # What a value comes from: its square, or its place among the limits.
     sources = set[Any]()
     for residue in range(period):
         here = [
-            (v, v.square if isinstance(v, Cosine) else (i, residue % len(x.values)))
+            (v, v.square if isinstance(v, leading.Cosine) else (i, residue % len(x.values)))
             for i, x in enumerate(limits)
             if (v := x.values[residue % len(x.values)]) is not None
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,11 +95,8 @@ def _exact_reason(dominance: ExactDominance, outcome: Outcome, rho_c: float, rho
 
 def exact_pairs(dominance: ExactDominance | None) -> tuple[Pair, ...]:
     """One dominant pair of each side that leads, consensus first; none where undecided."""
-    if dominance is None or dominance.comparison is None:
-        return ()
-    leading = [dominance.consensus] if dominance.comparison >= 0 else []
-    leading += [dominance.quotient] if dominance.comparison <= 0 else []
-    return tuple(map(_pair, (side[0] for side in leading)))
+    modes = [] if dominance is None else dominance.dominant()
+    return tuple(_pair(next(side)) for _, side in groupby(modes, lambda x: x.attention is None))
 
 
 def _pair(mode: Mode) -> Pair:
@@ -123,7 +121,7 @@ def _numerically(case: Layer, relative: float) -> Comparison:
         outcome = decided_in_cell(case, None).outcome
     rho_c = consensus.shown
     rho_q = rho_c if outcome is Outcome.TIE else quotient.shown
-    attention, value = cell.spectra
+    attention, value = (Spectrum(x.centres, x.radii == 0) for x in (cell.attention, cell.value))
     if quotient.index is None or consensus.index is None:
         reason = ""
     elif outcome is Outcome.UNDECIDED:
@@ -132,7 +130,7 @@ def _numerically(case: Layer, relative: float) -> Comparison:
         (i, j), h = quotient.index, value.values
         modes = _words(h[consensus.index[1]], 1), _words(h[j], attention.values[i])
         reason = compared(outcome, _shown(consensus), _shown(quotient), *modes)
-    vague = (_vague(consensus), _vague(quotient))
+    vague = _vague(consensus) or _vague(quotient)
     open_ = outcome is Outcome.UNDECIDED and case.n > 1
     status = "numerical" if open_ else "certified"
     return Comparison(
@@ -158,7 +156,7 @@ def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
         reason += f" {by_chance if answer.method == 'powers' else 'This is an estimate'}: "
         reason += f"dense_size={(case.n - 1) * case.d} proves it."
     radii = fixed.shown, float("nan") if answer.reason else moving.shown
-    vague = not answer.reason and _vague(fixed), not answer.reason and _vague(moving)
+    vague = not answer.reason and (_vague(fixed) or _vague(moving))
     return Comparison(outcome, status, *radii, reason, None, None, vague, None, answer.error)
 
 

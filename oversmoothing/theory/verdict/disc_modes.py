@@ -42,16 +42,8 @@ from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.spectra.heads_radius import modulus_interval
 from oversmoothing.theory.spectra.layer_discs import by_parts, minimum_by, quotient_within
 from oversmoothing.theory.support.sizes import Array
-from oversmoothing.theory.verdict import by_discs
+from oversmoothing.theory.verdict import by_discs, limits
 from oversmoothing.theory.verdict.formulas import Outcome
-from oversmoothing.theory.verdict.limits import (
-    UNKNOWN,
-    Group,
-    Limits,
-    Tokens,
-    infinite,
-    limits_of_state,
-)
 
 # So many of the largest modes are asked for before balls are.
 TRIED = 4
@@ -62,8 +54,8 @@ class DiscMode:
     """A pair of components of discs."""
 
     modes: "DiscModes"
-    attention: Group
-    value: Group
+    attention: limits.Group
+    value: limits.Group
 
     @cached_property
     def sure(self) -> bool:
@@ -145,11 +137,11 @@ class DiscModes:
         apart = max(sums) > 4 * self.n * UNIT * np.abs(X0[:, j]).sum()
         return bool(X0[:, j].any() and (still[j] or (self.balanced and apart)))
 
-    def tokens(self, top: list[DiscMode]) -> Tokens | None:
+    def tokens(self, top: list[DiscMode]) -> limits.Tokens | None:
         side = top[0].attention
         return self.direction(side.columns[0]) if len(side) == 1 else None
 
-    def direction(self, i: int) -> Tokens | None:
+    def direction(self, i: int) -> limits.Tokens | None:
         """The tokens of the eigenvector of a_i, whose disc is alone."""
         n, discs = self.n, self.cell.attention
         y = eigenvector(self.attention, discs, i)
@@ -159,7 +151,7 @@ class DiscModes:
             value, error = (np.concatenate([[0.0], x]) for x in (y.value, y.error))
             whole = Bounded(value, error)
             mean = mean_of(whole)
-            return Tokens(whole - mean, mean)
+            return limits.Tokens(whole - mean, mean)
         # Q y, Q as in `layer.attention.complement_basis`: eight roundings an entry.
         spread = Bounded.near(complement_basis(n), 10 * UNIT) @ y
         # A v = a v + t 1 beside consensus: the mean of the eigenvector is t / (a - 1), and
@@ -173,7 +165,7 @@ class DiscModes:
             return None
         middle = t.value / gap
         wrong = (t.error + np.abs(middle) * radius + 16 * UNIT * np.abs(t.value)) / least
-        return Tokens(spread, Bounded(middle / n, inflated(np.asarray(wrong / n), 16)))
+        return limits.Tokens(spread, Bounded(middle / n, inflated(np.asarray(wrong / n), 16)))
 
     def feature(self, value: Any) -> Bounded | None:
         return self.value_vector(value.columns[0], left=False)
@@ -191,7 +183,7 @@ class DiscModes:
     def lasts(self) -> bool:
         return bool((self.cell.consensus.low > 0).any() or (self.cell.quotient.low > 0).any())
 
-    def without_mean(self, side: Group) -> bool:
+    def without_mean(self, side: limits.Group) -> bool:
         return self.balanced and not side.consensus
 
     def summed(self, top: list[DiscMode]) -> None:
@@ -226,17 +218,17 @@ class DiscModes:
         top = [DiscMode(self, sides[i], values[j]) for i, j in places]
         return [top] if best > 0 and any(mode.sure for mode in top[:TRIED]) else [top, []]
 
-    def _side(self, label: int) -> Group:
+    def _side(self, label: int) -> limits.Group:
         members = tuple((np.flatnonzero(self._rows == label) - 1).tolist())
         if label == 0:
-            return Group(members, True, consensus=True)
+            return limits.Group(members, True, consensus=True)
         return _group(self.cell.attention, members)
 
-    def _value(self, label: int) -> Group:
+    def _value(self, label: int) -> limits.Group:
         value, members = self.cell.value, np.flatnonzero(self.cell.value.component == label)
         zero = (value.centres == 0) & (value.radii == 0)
         if zero[members].all() and (len(members) == 1 or self._simple_zeros(zero)):
-            return Group(tuple(members.tolist()), True, zero=True)
+            return limits.Group(tuple(members.tolist()), True, zero=True)
         return _group(value, tuple(members.tolist()))
 
     def _simple_zeros(self, zero: NDArray[np.bool_]) -> bool:
@@ -248,12 +240,12 @@ class DiscModes:
         return bool(Bounded(self.cell.value.centres, self.cell.value.radii).nonzero[~zero].all())
 
 
-def _group(discs: Discs, members: tuple[int, ...]) -> Group:
+def _group(discs: Discs, members: tuple[int, ...]) -> limits.Group:
     i = members[0]
     if len(members) > 1 or discs.centres[i].imag == 0:
-        return Group(members, len(members) == 1)
+        return limits.Group(members, len(members) == 1)
     mirrored = int(np.argmin(np.abs(discs.centres - discs.centres[i].conjugate())))
-    return Group(members, False, (mirrored,))
+    return limits.Group(members, False, (mirrored,))
 
 
 # ------------------------------------------------------------ left eigenvectors of parts, and heads
@@ -366,13 +358,13 @@ def heads_contained(case: ManyHeads, X0: Array, rest: float) -> bool:
     return by_one or _by_subspaces(M, error, start, rest)
 
 
-def limits_of_heads(case: ManyHeads, X0: Array | None) -> Limits:
+def limits_of_heads(case: ManyHeads, X0: Array | None) -> limits.Limits:
     """What generic X_0 (None), or this one, leads to for all heads that round to these, where
     consensus does not dominate: from the eigenvector of the one mu that leads, where X_0 contains
     it."""
     n, d = case.n, case.d
     if n * d > _LEADING:
-        return UNKNOWN
+        return limits.UNKNOWN
     M, error = _operator(case, n)
     discs = by_parts(M, error)
     high = inflated(np.abs(discs.centres) + discs.radii, 4)
@@ -380,16 +372,16 @@ def limits_of_heads(case: ManyHeads, X0: Array | None) -> Limits:
     i = int(np.argmax(low))
     real = discs.alone[i] and discs.centres[i].imag == 0
     if not real or not low[i] > np.delete(high, i).max(initial=0.0):
-        return UNKNOWN
+        return limits.UNKNOWN
     v, w = _simple(M.T, error.T, discs, i), _simple(M, error, discs, i)
     there = X0 is None or (w is not None and bool((w @ _stacked(X0)).nonzero.all()))
     if v is None or not there:
-        return UNKNOWN
+        return limits.UNKNOWN
     X = Bounded(v.value.reshape(d, n).T, v.error.reshape(d, n).T)
     rank = min(n, d) if rank_at_least(X, min(n, d)) else None
     if all(not np.ptp(stationary_distribution(head.A)) for head in case.singly):
-        return infinite(rank)
-    return limits_of_state(X, rank)
+        return limits.infinite(rank)
+    return limits.limits_of_state(X, rank)
 
 
 def _simple(M: Array, error: Array, discs: Discs, i: int) -> Bounded | None:

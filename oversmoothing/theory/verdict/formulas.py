@@ -147,11 +147,6 @@ def safe_interval(attention_values: Complex) -> float:
     inf where some |a_i| = 1 with a_i != 1; 0 for n = 1, where nothing can beat consensus.
     """
     a = np.asarray(attention_values, dtype=np.complex128)
-    ends = [0.0]
-    for value in a:
-        gap = 1 - abs(value) ** 2
-        if gap > 0:
-            ends.append(2 * (1 - value.real) / gap)
-        elif value.real < 1:
-            ends.append(np.inf)
-    return float(max(ends))
+    gap, on_circle = 1 - np.abs(a) ** 2, np.where(a.real < 1, np.inf, 0.0)
+    ends = np.divide(2 * (1 - a.real), gap, out=on_circle, where=gap > 0)
+    return float(ends.max(initial=0.0))

@@ -1,4 +1,5 @@
-"""What the leading terms of X_L do: HFC/LFC constant or oscillating, and its limit (T4, T5a).
+"""What the leading terms of X_L do: HFC/LFC constant or oscillating, and its limit (T4, T5a), and
+the growth and direction of single tokens (T14e).
 
 A leading term at the root x of multiplicity k + 1 is C(L, k) x^(L-k) G, G = N(x)/q(x), with N the
 numerators of the part and q its cofactor there. Balls show what is not zero; that something is zero
@@ -9,22 +10,39 @@ is no answer.
 The asymptotic rank (T4c): a lower bound by pivots that are certainly not zero, an upper one by how
 often the eigenvalues occur that lead; where they differ, by rational arithmetic if all conjugates
 lead, or in the field of the one root that leads.
+
+A token is row i of X_L, a part of the resolvent of X_0; in lowest terms its poles are the
+multipliers that it contains, whatever the others contain. Those of the largest modulus and
+multiplicity lead: x_i(L) = C(L, p) rho^(L-p) (y_i(L) + O(1/L)), y_i(L) = sum (x/|x|)^(L-p) g_x over
+the leading x. Where some power of a root is real, residues of L have limits of their own (T14h).
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count
-from math import ceil, comb, prod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, lru_cache
+from itertools import islice, product
+from math import comb, lcm, prod
+from types import SimpleNamespace
 from typing import Any
 
 import flint
 
-from oversmoothing.theory.numbers.exact import Number, polynomial_at
-from oversmoothing.theory.numbers.rounding import at_precision, largest
-from oversmoothing.theory.spectra.algebraic import Eigenvalue
+from oversmoothing.theory.numbers.exact import Number, dot, polynomial_at
+from oversmoothing.theory.numbers.rounding import at_precision, largest, to_ball
+from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, squared_modulus
 from oversmoothing.theory.spectra.chains import companion
 from oversmoothing.theory.verdict.by_fractions import embeddings, rank_bound
-from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part
+from oversmoothing.theory.verdict.resolvent import (
+    Multipliers,
+    OutOfReachError,
+    Part,
+    bits_of,
+    in_lowest_terms,
+    terms,
+    working_bits,
+)
 
 # Equality of algebraic numbers is proved by balls of up to so many bits.
 GAP_BITS = 2**17
@@ -32,34 +50,6 @@ GAP_BITS = 2**17
 # x conj(y).
 Table = dict[Any, list[flint.acb]]
 Groups = list[list[tuple[Any, Any]]]
-
-
-def working_bits(*parts: Part) -> int:
-    """Bits that leave over 100 of a coefficient: what evaluation of the polynomials can cost."""
-    costs = [
-        polynomial.height_bits() + 8 * polynomial.degree()
-        for part in parts
-        for polynomial in (part.denominator, *part.numerators)
-    ]
-    roots = largest(abs(r) for part in parts for f, _ in part.factors for r in f.roots(64))
-    degree = max(part.denominator.degree() for part in parts)
-    return 128 + max(costs) + int(degree * bits_of(roots + 2))
-
-
-def bits_of(x: flint.arb) -> int:
-    """log2 of a number >= 1, rounded up."""
-    with at_precision(64):
-        return ceil(float((x.log() / flint.arb(2).log()).upper()))
-
-
-def coefficients(part: Part, root: Eigenvalue, bits: int) -> list[flint.acb]:
-    """The entries of G at a leading root; zeros at a root that is not one of this part."""
-    if root not in part.growth.roots:
-        return [flint.acb(0)] * len(part.numerators)
-    with at_precision(bits):
-        x = root.ball(bits)
-        q = part.cofactor(part.growth.power + 1)(x)
-        return [numerator(x) / q for numerator in part.numerators]
 
 
 def ratio_limit(hfc: Part, mean: Part, n: int) -> tuple[str | None, Number | None]:
@@ -72,7 +62,7 @@ def ratio_limit(hfc: Part, mean: Part, n: int) -> tuple[str | None, Number | Non
     parts = hfc, mean
     roots = list(dict.fromkeys(root for part in parts for root in part.growth.roots))
     bits = working_bits(*parts)
-    above, below = ({x: coefficients(part, x, bits) for x in roots} for part in parts)
+    above, below = ({x: part.coefficients(x, bits) for x in roots} for part in parts)
 
     def settled(groups: Groups) -> bool:
         alone = len(roots) == 1 or shared(roots, hfc.order)
@@ -146,9 +136,9 @@ def proportional(parts: tuple[Part, Part], roots: Sequence[Eigenvalue], groups: 
                 return False
         sums, scale = [], flint.arb(1)
         for part in parts:
-            table = {x: coefficients(part, x, bits) for x in roots}
+            table = {x: part.coefficients(x, bits) for x in roots}
             sums.append([_hermitian(table, group) for group in groups])
-            q = part.cofactor(part.growth.power + 1)
+            q = part.cofactor
             scale *= prod(abs(q(x.ball(bits))) ** 2 for x in part.growth.roots)
         return all(
             bool(abs((s * sums[1][0] - t * sums[0][0]) * scale) < gap)
@@ -171,7 +161,7 @@ def proportionality_bits(parts: tuple[Part, Part], roots: Sequence[Eigenvalue]) 
     bound = flint.arb(2 * len(roots) ** 4)
     for part in parts:
         total = sum((height(p) ** 2 for p in part.numerators), flint.arb(0))
-        bound *= total * height(part.cofactor(part.growth.power + 1)) ** (2 * len(roots))
+        bound *= total * height(part.cofactor) ** (2 * len(roots))
     # A root of degree above 1 makes a q of 2 |x| and more: no |x conj(y)| exceeds this either.
     return (embeddings(roots) - 1) * bits_of(bound) + 64
 
@@ -186,11 +176,10 @@ def leading_rank(whole: Part, shape: tuple[int, int]) -> int | None:
     pairs = [pair for root in growth.roots for pair in whole.order.pairs(root)]
     upper = min(shape) if whole.order.several else rank_bound(pairs, growth.power)
     bits = working_bits(whole)
-    table = {x: coefficients(whole, x, bits) for x in growth.roots}
-    lower = rank_seen(table, shape[1], bits, upper)
+    lower = rank_seen(whole.directions(bits), shape[1], bits, upper)
     if lower == upper:
         return lower
-    if all_conjugates_lead(growth):
+    if whole.all_conjugates_lead:
         return rational_rank(whole, shape)
     if len(growth.roots) == 1:
         return rank_in_field(whole, growth.roots[0].factor.polynomial, shape)
@@ -243,7 +232,7 @@ def rational_rank(whole: Part, shape: tuple[int, int]) -> int | None:
     Its r x r minors are sums of powers of products of r roots: zero at as many depths as there are
     such products, they are zero at all.
     """
-    sequences = rational_sums(whole)
+    sequences = whole.rational_sums()
     degree, rank, depth = len(whole.growth.roots), 0, 0
     while depth < comb(degree + rank, rank + 1):
         if depth > 4096:
@@ -253,32 +242,6 @@ def rational_rank(whole: Part, shape: tuple[int, int]) -> int | None:
             return rank
         depth += 1
     return rank
-
-
-def all_conjugates_lead(growth: Growth) -> bool:
-    return len(growth.roots) == sum(f.degree for f in {root.factor for root in growth.roots})
-
-
-def rational_sums(part: Part) -> list[Iterator[Any]]:
-    """The terms sum of x^k g_x over the leading roots x, entry by entry: all conjugates lead."""
-    over_q = flint.fmpq_poly(prod(f.polynomial for f in {r.factor for r in part.growth.roots}))
-    cofactor = flint.fmpq_poly(part.cofactor(part.growth.power + 1))
-    _, inverse, _ = (cofactor % over_q).xgcd(over_q)
-    weight = inverse * over_q.derivative()
-    return [terms((n * weight) % over_q, over_q) for n in map(flint.fmpq_poly, part.numerators)]
-
-
-def terms(numerator: Any, denominator: Any) -> Iterator[Any]:
-    """The terms of numerator/denominator = sum over L of term_L z^-(L+1), denominator monic."""
-    degree = int(denominator.degree())
-    values: list[Any] = []
-    for k in count():
-        # Coefficients beyond the polynomial, on either side, are 0.
-        value = numerator[degree - 1 - k]
-        for i in range(1, min(k, degree) + 1):
-            value -= denominator[degree - i] * values[k - i]
-        values.append(value)
-        yield value
 
 
 def rank_in_field(whole: Part, polynomial: flint.fmpz_poly, shape: tuple[int, int]) -> int:
@@ -291,3 +254,188 @@ def rank_in_field(whole: Part, polynomial: flint.fmpz_poly, shape: tuple[int, in
         for k in range(C.nrows())
     ]
     return int(flint.fmpq_mat(rows).rank()) // C.nrows()
+
+
+# ----------------------------------------------------------------------------------- token by token
+
+_TINY = 5e-324
+# Evaluation takes many bits; of what comes out so many are kept.
+SHOWN_BITS = 256
+
+
+@dataclass(frozen=True)
+class TokenGrowth:
+    """The token grows like L^power rate^L, as the upper limit of its norm shows.
+
+    rate: 0 where the token is exactly 0 from some depth on.
+    """
+
+    rate: float
+    power: int
+
+
+def growth_of(token: Part, scale: int) -> TokenGrowth:
+    with at_precision(SHOWN_BITS):
+        rate = squared_modulus(token.growth.roots[0], SHOWN_BITS).sqrt() / scale
+        # What is not 0 and below the floats stays the smallest of them.
+        return TokenGrowth(max(float(rate.mid()), _TINY), token.growth.power)
+
+
+def direction(token: Part, depth: int, bits: int) -> list[flint.arb]:
+    """y_i(L) [d], real balls: the leading roots come with their conjugates."""
+    vector = leading_sum(token.directions(bits), depth - token.growth.power, bits)
+    with at_precision(SHOWN_BITS):
+        return [+c.real for c in vector]
+
+
+def rational_direction(token: Part, depth: int) -> list[Fraction] | None:
+    """y_i(L) [d] up to a positive factor, L >= the power; None where it is no vector of
+    fractions."""
+    if not token.all_conjugates_lead:
+        return None
+    first, sums = depth - token.growth.power, token.rational_sums()
+    vector = [flint.fmpq(next(islice(entries, first, None))) for entries in sums]
+    return [Fraction(int(x.p), int(x.q)) for x in vector]
+
+
+def every(part: Part, period: int, first: int) -> Part | None:
+    """The token at the depths first, first + period, first + 2 period ... alone, as a sequence.
+
+    Its poles are powers of those of the part: some may be gone, and what grows more slowly leads.
+    None where it is 0 from some depth on. Raises `OutOfReachError`.
+    """
+    q = part.denominator
+    degree = int(q.degree())
+    polynomial = power_polynomial(q, period)
+    factors = [(factor, factor.multiplicity) for factor in factors_of(polynomial)]
+    numerators = []
+    for numerator in part.numerators:
+        values = list(islice(terms(numerator, q), first, first + period * degree, period))
+        # Coefficient k: the sum over j of polynomial[k + 1 + j] values[j].
+        whole = polynomial * flint.fmpz_poly(values[::-1])
+        numerators.append(flint.fmpz_poly(whole.coeffs()[degree:]))
+    slower = in_lowest_terms(numerators, factors, _order_of_powers(part, period))
+    return None if slower.dies else slower
+
+
+def power_polynomial(q: flint.fmpz_poly, exponent: int) -> flint.fmpz_poly:
+    """prod (z - x^exponent) over the roots x of a monic q, repeated as they are."""
+    return (companion(flint.fmpq_poly(q)) ** exponent).charpoly().numer()
+
+
+def factors_of(polynomial: flint.fmpz_poly) -> list[Factor]:
+    """Its irreducible factors, as of a matrix with one Jordan block for each root."""
+    _, pairs = polynomial.factor()
+    return [Factor(polynomial=f, multiplicity=int(e), jordan=(int(e),)) for f, e in pairs]
+
+
+def _order_of_powers(part: Part, period: int) -> SimpleNamespace:
+    """Moduli of powers of the roots of a part: ordered as those of the roots themselves."""
+
+    def roots_of(power: Eigenvalue, bits: int = 1024) -> list[Eigenvalue]:
+        """The roots that it can be a power of, as far as balls tell."""
+        with at_precision(bits):
+            ball = power.ball(bits)
+            return [x for x, _ in part.roots() if (x.ball(bits) ** period).overlaps(ball)]
+
+    def compare(first: Eigenvalue, second: Eigenvalue) -> int:
+        pairs = product(roots_of(first), roots_of(second))
+        answers = {int(part.order.compare(x, y)) for x, y in pairs}
+        if len(answers) != 1:
+            raise OutOfReachError
+        return answers.pop()
+
+    return SimpleNamespace(compare=cache(compare))
+
+
+# Roots of polynomials of a larger degree are not looked at: too many orders are possible.
+_LARGEST_DEGREE = 12
+# Periods in L up to which the limits are taken residue by residue.
+LARGEST_PERIOD = 240
+_BITS = 512
+
+
+class UnknownPhaseError(ArithmeticError):
+    """Whether a power of a root is real is not decided."""
+
+
+@lru_cache(maxsize=256)
+def real_power(x: Eigenvalue) -> int | None:
+    """The least k >= 1 with x^k real, None where no power is. Raises `UnknownPhaseError`.
+
+    x^k is real iff x / conj(x) is a k-th root of unity; it lies in a field of degree m = D (D - 1)
+    at most, so that its order k has phi(k) <= m. phi(k) > k/6 for every k below 10^4: k < 6 m.
+    """
+    if x.is_real:
+        return 1
+    if x.factor.degree > _LARGEST_DEGREE:
+        raise UnknownPhaseError
+    with at_precision(_BITS):
+        ball = x.ball(_BITS)
+        for k in range(2, 6 * x.factor.degree * (x.factor.degree - 1)):
+            power = ball**k
+            if power.imag.contains(0):
+                # It is one of the isolated roots of its polynomial: all that it can be are real.
+                classes = factors_of(power_polynomial(x.factor.polynomial, k))
+                near = (y for y in eigenvalues(classes) if y.ball(_BITS).overlaps(power))
+                if {y.is_real for y in near} != {True}:
+                    raise UnknownPhaseError
+                return k
+    return None
+
+
+def period_of(tokens: tuple[Part, Part]) -> int | None:
+    """A period N in L of the cosine of the two leading sums, by their phases alone; None where they
+    have none. Raises `UnknownPhaseError`, also where it is too long.
+
+    All x^N of one token are real and of one sign, and the signs of the two tokens agree.
+    """
+    orders = [real_power(x) for token in tokens for x in token.growth.roots]
+    if any(k is None for k in orders):
+        return None
+    period = lcm(*(k for k in orders if k is not None))
+    if period > LARGEST_PERIOD:
+        raise UnknownPhaseError
+    first, second = (signs(token, period) for token in tokens)
+    return period if first == second and len(first) == 1 else 2 * period
+
+
+def signs(token: Part, period: int) -> set[bool]:
+    """Of the real parts of x^period: whether they are positive, over the leading roots x."""
+    with at_precision(_BITS):
+        return {(x.ball(_BITS) ** period).real > 0 for x in token.growth.roots}
+
+
+class Cosine(float):
+    """A cosine whose square is rational. square: with the sign of the cosine."""
+
+    square: Fraction
+
+    @staticmethod
+    def of(x: list[Fraction], y: list[Fraction]) -> "Cosine":
+        """That of two vectors of fractions, neither 0."""
+        along = dot(x, y)
+        square = along * abs(along) / (dot(x, x) * dot(y, y))
+        with at_precision(SHOWN_BITS):
+            size = to_ball(abs(square)).sqrt()
+        cosine = Cosine(rounded(-size if square < 0 else size))
+        cosine.square = square
+        return cosine
+
+
+def same(values: Sequence[float | None]) -> bool:
+    """Whether cosines are known to be the same number."""
+    squares = [x.square if isinstance(x, Cosine) else None for x in values]
+    return None not in squares and len(set(squares)) == 1
+
+
+def cosine_of(vectors: list[list[flint.arb]]) -> flint.arb | None:
+    """That of two vectors, None where one of them may be 0."""
+    with at_precision(SHOWN_BITS):
+        rows = flint.arb_mat(vectors)
+        (xx, xy), (_, yy) = (rows * rows.transpose()).tolist()
+        return xy / (xx * yy).sqrt() if xx > 0 and yy > 0 else None
+
+
+def rounded(value: flint.arb) -> float:
+    return min(1.0, max(-1.0, float(value.mid())))

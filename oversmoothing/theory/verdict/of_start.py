@@ -23,30 +23,12 @@ import numpy as np
 
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.layer.layer import Entries, Layer
-from oversmoothing.theory.numbers.exact import (
-    Heads,
-    Matrix,
-    Number,
-    identity,
-    on_vectors,
-    plus,
-    product,
-    to_flint,
-    transposed,
-)
+from oversmoothing.theory.numbers import exact
 from oversmoothing.theory.numbers.rounding import at_precision, doublings, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.support.errors import CloseRootsError
-from oversmoothing.theory.verdict.answer import (
-    AT_CONSENSUS,
-    ILL_CONDITIONED,
-    NOT_SHOWN,
-    TOO_MANY_MODES,
-    VANISHES,
-    left_out_for_cost,
-    shown,
-)
+from oversmoothing.theory.verdict import answer as sentences, leading, resolvent
 from oversmoothing.theory.verdict.by_cells import decided_in_cell
 from oversmoothing.theory.verdict.by_discs import CellDiscs, Comparison, cell_discs, lasts
 from oversmoothing.theory.verdict.by_fractions import (
@@ -60,21 +42,13 @@ from oversmoothing.theory.verdict.cosines import CosineLimit, token_limits
 from oversmoothing.theory.verdict.disc_modes import heads_contained, limits_of_heads
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.leading import rank_seen, ratio_of
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Decided, Limits, infinite, merged
-from oversmoothing.theory.verdict.resolvent import (
-    LARGEST_WORK,
-    PRIMES,
-    QUICK_WORK,
-    resolvent_seconds,
-)
 from oversmoothing.theory.verdict.start import Content, fixed_means, start_content
-from oversmoothing.theory.verdict.tokens import TokenGrowth, cosine_of, rounded
 
 # States of short binary numbers up to so many entries are looked at token by token: under a second.
 _SHORT_STATE = 24
 # Others that an X_0 has whatever leads, in words.
-_SETTLED = {Outcome.UNDEFINED: VANISHES, Outcome.TRIVIAL: AT_CONSENSUS}
+_SETTLED = {Outcome.UNDEFINED: sentences.VANISHES, Outcome.TRIVIAL: sentences.AT_CONSENSUS}
 
 
 def drawn_limits(case: Layer) -> Iterator[Limits]:
@@ -83,11 +57,11 @@ def drawn_limits(case: Layer) -> Iterator[Limits]:
     for _ in range(2):
         draw = rng.integers(-(10**6), 10**6, size=(case.n, case.d))
         start, limits = [[Fraction(int(x)) for x in row] for row in draw], UNKNOWN
-        content = _content(case, start, QUICK_WORK, False)
+        content = _content(case, start, resolvent.QUICK_WORK, False)
         if content is None and _is_plain(case):
             limits = by_projectors(case, start).limits
         if content is None and limits.tends_to is None:
-            content, limits = _content(case, start, LARGEST_WORK, False), UNKNOWN
+            content, limits = _content(case, start, resolvent.LARGEST_WORK, False), UNKNOWN
         yield limits if content is None else content.limits
 
 
@@ -103,11 +77,11 @@ def limits_of_start(
         return _start_of_heads(case, start, radii, generic)
     if radii.cell is not None:
         return _with_short_numbers(_start_in_floats(start, radii.cell, generic), case, start)
-    content = _content(case, start.fractions, math.inf if thorough else QUICK_WORK)
+    content = _content(case, start.fractions, math.inf if thorough else resolvent.QUICK_WORK)
     return _large_start(case, start, generic) if content is None else _of_content(content, case)
 
 
-def _content(case: Layer, X0: Matrix, work: float, begins: bool = True) -> Content | None:
+def _content(case: Layer, X0: exact.Matrix, work: float, begins: bool = True) -> Content | None:
     return start_content(case.rational_A, case.rational_H, X0, begins, case.others, work)
 
 
@@ -116,18 +90,18 @@ def _of_content(content: Content, case: Layer) -> Decided:
     tokens = token_limits(content.tokens.growth, content.tokens.cosines, case.d)
     if outcome in _SETTLED:
         return Decided(outcome, content.limits, _SETTLED[outcome], tokens=tokens)
-    return Decided(outcome, content.limits, shown(content.onset), content.onset, tokens)
+    return Decided(outcome, content.limits, sentences.shown(content.onset), content.onset, tokens)
 
 
 def _with_short_numbers(answer: Decided, case: Layer, start: Entries) -> Decided:
     """What tokens do from binary64 numbers that mean what they say, and from which layer on X_0
     shows the same verdict: as from fractions. Rounding can turn a power of L, a phase or a cosine,
     so that nothing is said of the tokens of others."""
-    exact = case.as_fractions() if case.n * case.d <= _SHORT_STATE else None
-    if exact is None:
+    short = case.as_fractions() if case.n * case.d <= _SHORT_STATE else None
+    if short is None:
         return answer
     try:
-        content = start_content(exact.rational_A, exact.rational_H, start.fractions)
+        content = start_content(short.rational_A, short.rational_H, start.fractions)
     except CloseRootsError:
         return answer
     if content is None:
@@ -136,7 +110,7 @@ def _with_short_numbers(answer: Decided, case: Layer, start: Entries) -> Decided
     answer = replace(answer, tokens=tokens)
     if answer.outcome not in COMPARED or content.outcome is not answer.outcome:
         return answer
-    return replace(answer, words=shown(content.onset), onset=content.onset)
+    return replace(answer, words=sentences.shown(content.onset), onset=content.onset)
 
 
 def _large_start(case: Layer, start: Entries, generic: Outcome) -> Decided:
@@ -145,18 +119,18 @@ def _large_start(case: Layer, start: Entries, generic: Outcome) -> Decided:
     X0 = start.fractions
     if len(set(map(tuple, X0))) == 1:
         return _at_consensus(case, start, None)
-    left_out = left_out_for_cost(resolvent_seconds(case.rational_A, case.rational_H, case.others))
+    seconds = resolvent.resolvent_seconds(case.rational_A, case.rational_H, case.others)
     answer = by_projectors(case, X0)
     if answer.outcome is Outcome.UNDECIDED or not _is_plain(case):
-        content = _content(case, X0, LARGEST_WORK)
+        content = _content(case, X0, resolvent.LARGEST_WORK)
         if content is not None:
             return _of_content(content, case)
     if answer.outcome is Outcome.UNDECIDED and not case.others:
         # What holds for all layers and starts that round to these floats holds for this one.
         outcome = DiscStart(cell_discs(case), start.floats).decided(generic).outcome
         answer = Decided(outcome, ZERO if outcome is Outcome.SMOOTHING else UNKNOWN)
-    words = TOO_MANY_MODES if answer.outcome is Outcome.UNDECIDED else answer.words
-    return replace(answer, words=words + left_out)
+    words = sentences.TOO_MANY_MODES if answer.outcome is Outcome.UNDECIDED else answer.words
+    return replace(answer, words=words + sentences.left_out_for_cost(seconds))
 
 
 def _start_of_heads(case: ManyHeads, X: Entries, radii: Comparison, generic: Outcome) -> Decided:
@@ -168,7 +142,7 @@ def _start_of_heads(case: ManyHeads, X: Entries, radii: Comparison, generic: Out
     # An estimate says of no mode that it leads.
     sure = radii.status == "certified" and generic in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
     if not sure or not heads_contained(case, X0, rest):
-        return Decided(Outcome.UNDECIDED, UNKNOWN, NOT_SHOWN)
+        return Decided(Outcome.UNDECIDED, UNKNOWN, sentences.NOT_SHOWN)
     return Decided(generic, ZERO if smoothing else limits_of_heads(case, X0))
 
 
@@ -188,26 +162,26 @@ def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> Decid
         if known.tends_to is None and discs.means_fall(outcome, X0):
             known = infinite(known.limit_rank)
     if outcome is Outcome.UNDECIDED:
-        return Decided(outcome, known, ILL_CONDITIONED)
+        return Decided(outcome, known, sentences.ILL_CONDITIONED)
     if known.tends_to == "infinity" and discs.balanced and not np.any([*map(math.fsum, X0.T)]):
         known = replace(known, reached="every")
     tends_to = "zero" if outcome is Outcome.SMOOTHING else known.tends_to
     begins = onset_of_cell(cell, X0, tends_to)
-    return Decided(outcome, known, shown(begins), begins)
+    return Decided(outcome, known, sentences.shown(begins), begins)
 
 
 def _at_consensus(case: Layer, start: Entries, cell: CellDiscs | None) -> Decided:
     """X_0 = 1 c^T stays at consensus, whatever A is, with c' = c (I + W): exactly 0 from some depth
     on where c is in the nilpotent part of I + H, as given (T11.1)."""
-    total = reduce(plus, (H for _, H in case.others), case.rational_H)
+    total = reduce(exact.plus, (H for _, H in case.others), case.rational_H)
     content = start_content([[Fraction(1)]], total, start.fractions[:1])
     if content is not None:
         if content.vanishes:
-            return Decided(Outcome.UNDEFINED, UNKNOWN, VANISHES)
-        return Decided(Outcome.TRIVIAL, ZERO, AT_CONSENSUS)
+            return Decided(Outcome.UNDEFINED, UNKNOWN, sentences.VANISHES)
+        return Decided(Outcome.TRIVIAL, ZERO, sentences.AT_CONSENSUS)
     if lasts(cell, all_modes=True):
-        return Decided(Outcome.TRIVIAL, ZERO, AT_CONSENSUS)
-    return Decided(Outcome.UNDECIDED, UNKNOWN, TOO_MANY_MODES)
+        return Decided(Outcome.TRIVIAL, ZERO, sentences.AT_CONSENSUS)
+    return Decided(Outcome.UNDECIDED, UNKNOWN, sentences.TOO_MANY_MODES)
 
 
 # ------------------------------------------------------------------------------- by projectors
@@ -216,7 +190,7 @@ def _at_consensus(case: Layer, start: Entries, cell: CellDiscs | None) -> Decide
 _FIRST, _MOST = 256, 4096
 
 
-def by_projectors(case: Layer, X0: Matrix) -> Decided:
+def by_projectors(case: Layer, X0: exact.Matrix) -> Decided:
     """The answer for X_0 [n, d], its tokens not all alike, of a layer in fractions."""
     parts = _Parts(case, X0)
     consensus, quotient = parts.largest(True), parts.largest(False)
@@ -226,7 +200,7 @@ def by_projectors(case: Layer, X0: Matrix) -> Decided:
     outcome = outcome_of_sign(sign)
     leads = (consensus if sign != -1 else []) + (quotient if sign != 1 else [])
     if sign is not None and leads[0].rational == 0:
-        return Decided(Outcome.UNDEFINED, words=VANISHES)
+        return Decided(Outcome.UNDEFINED, words=sentences.VANISHES)
     if sign is None or not _is_plain(case):
         return Decided(outcome, ZERO if outcome is Outcome.SMOOTHING else UNKNOWN)
     return parts.led_by(leads, outcome)
@@ -237,22 +211,22 @@ def _is_plain(case: Layer) -> bool:
     if case.others or len(case.classes) > 1:
         return False
     modes = all_modes(case.rational_A, case.rational_H)
-    return all(root.factor.jordan[0] == 1 for mode in modes for root in _roots(mode))
+    return all(root.factor.jordan[0] == 1 for mode in modes for root in mode.roots)
 
 
-def _acting(heads: Heads, X: Matrix) -> tuple[flint.fmpq_mat, ...]:
+def _acting(heads: exact.Heads, X: exact.Matrix) -> tuple[flint.fmpq_mat, ...]:
     """(A, H, X^T) of one head; several heads act on vec X as one H."""
     (A, H), *others = heads
-    turned = transposed(X)
+    turned = exact.transposed(X)
     if others:
-        H, A, turned = on_vectors(A, H, X, others)
-    return tuple(map(to_flint, (A, H, turned)))
+        H, A, turned = exact.on_vectors(A, H, X, others)
+    return tuple(map(exact.to_flint, (A, H, turned)))
 
 
 class _Parts:
     """What X_0 contains of the pairs of one layer."""
 
-    def __init__(self, case: Layer, X0: Matrix) -> None:
+    def __init__(self, case: Layer, X0: exact.Matrix) -> None:
         heads = ((case.rational_A, case.rational_H), *case.others)
         self._case, self._modes = case, all_modes(*heads[0], case.others)
         self._a, self._h = (
@@ -260,12 +234,12 @@ class _Parts:
             for roots in zip(*((m.attention, m.value) for m in self._modes), strict=True)
         )
         # Modes of consensus are those of its means; of heads that share none they are in all of it.
-        means, total = fixed_means(heads), reduce(plus, (H for _, H in heads))
-        fixed = [(identity(len(means)), total)] if means else heads
-        alike = _acting(fixed, product(means, X0) if means else X0)
-        away = plus(X0[:-1], [X0[-1]] * (len(X0) - 1), -1)
+        means, total = fixed_means(heads), reduce(exact.plus, (H for _, H in heads))
+        fixed = [(exact.identity(len(means)), total)] if means else heads
+        alike = _acting(fixed, exact.product(means, X0) if means else X0)
+        away = exact.plus(X0[:-1], [X0[-1]] * (len(X0) - 1), -1)
         self._sides = alike, _acting([(rational_quotient(A), H) for A, H in heads], away)
-        self._A, self._H, self._start = map(to_flint, (*heads[0], X0))
+        self._A, self._H, self._start = map(exact.to_flint, (*heads[0], X0))
         self.in_balls, self._contains = cache(self._in_balls), cache(self._contains_class)
 
     def _in_balls(self, mode: Mode, bits: int) -> Any:
@@ -276,7 +250,7 @@ class _Parts:
 
     def contains(self, mode: Mode) -> bool | None:
         """None where it is not shown."""
-        factors = [root.factor for root in _roots(mode)]
+        factors = [root.factor for root in reversed(mode.roots)]
         if not self._contains(*factors):
             return False
         # Conjugates are there together; of irrational a and h not all pairs are conjugates.
@@ -290,7 +264,7 @@ class _Parts:
         A, H, Z = self._sides[len(own) - 1]
         whole, _ = Z.numer_denom()
         # What is not 0 modulo a prime is not 0.
-        for start in (flint.nmod_mat(whole, PRIMES[0]), whole):
+        for start in (flint.nmod_mat(whole, resolvent.PRIMES[0]), whole):
             state = _without(H, self._h, own[-1], start)
             if len(own) > 1:
                 state = _without(A, self._a, own[0], state.transpose())
@@ -319,20 +293,20 @@ class _Parts:
         with at_precision(_FIRST):
             mu = [mode.ball(_FIRST) for mode in leads]
             rate = float(abs(mu[0]).mid())
-        growth = TokenGrowth(rate, 0)
+        growth = leading.TokenGrowth(rate, 0)
         if outcome is Outcome.SMOOTHING:
             # One real h, or a pair of conjugates: the mean is never small.
-            together = len(leads) == 1 or (
-                len(leads) == 2 and leads[0].value.conjugate == leads[1].value
-            )
-            if not together:
+            if leads[1:] not in ([], [leads[0].conjugate]):
                 return Decided(outcome, ZERO)
             pairs = dict.fromkeys(combinations(range(n), 2), CosineLimit("constant", (1.0,)))
             return Decided(outcome, ZERO, tokens=token_limits((growth,) * n, {**pairs}, d))
-        pair = len(leads) == 2 and _are_conjugate(*leads)
         a = leads[0].attention
+        pair = a is not None and leads[1:] == [leads[0].conjugate]
         turns = pair and not (a is not None and a.is_real and a.factor.multiplicity == 1)
-        steady = all(map(_is_real, leads)) and len({bool(x.real > 0) for x in mu}) == 1
+        steady = (
+            all(x.is_real for mode in leads for x in mode.roots)
+            and len({bool(x.real > 0) for x in mu}) == 1
+        )
         if not (pair or steady):
             return Decided(outcome, open_)
         for bits in doublings(_FIRST, _MOST):
@@ -346,7 +320,7 @@ class _Parts:
             if accurate and narrow:
                 break
         bound = min(rank_bound(leads), n, d)
-        rank = bound if rank_seen(table, d, bits, bound) == bound else None
+        rank = bound if leading.rank_seen(table, d, bits, bound) == bound else None
         limits = infinite(rank) if open_.tends_to else Limits(tends_to, limit, rank)
         if turns:
             return Decided(outcome, limits)
@@ -363,7 +337,7 @@ class _Parts:
 
     def _ratio(
         self, parts: dict[Mode, flint.acb_mat], bits: int, settled: bool
-    ) -> tuple[str | None, Number | None]:
+    ) -> tuple[str | None, exact.Number | None]:
         """What HFC/LFC tends to where these parts lead."""
         n, hfc, mean = self._case.n, {}, {}
         with at_precision(bits):
@@ -372,7 +346,7 @@ class _Parts:
                 total = ones.transpose() * part
                 mean[mode] = total.entries()
                 hfc[mode] = (part * n - ones * total).entries()
-        return ratio_of(hfc, mean, n, bits, lambda _: settled)
+        return leading.ratio_of(hfc, mean, n, bits, lambda _: settled)
 
 
 def _projected(
@@ -405,24 +379,9 @@ def _without(M: flint.fmpq_mat, roots: list[Any], own: Factor, state: Any) -> An
     return state
 
 
-def _roots(mode: Mode) -> list[Eigenvalue]:
-    return [root for root in (mode.attention, mode.value) if root is not None]
-
-
-def _is_real(mode: Mode) -> bool:
-    return all(root.is_real for root in _roots(mode))
-
-
-def _are_conjugate(first: Mode, second: Mode) -> bool:
-    if first.attention is None or second.attention is None:
-        return False
-    mirrored = first.attention.conjugate, first.value.conjugate
-    return not _is_real(first) and mirrored == (second.attention, second.value)
-
-
 def _cosine(x: list[flint.acb], y: list[flint.acb]) -> CosineLimit | None:
     # Of a pair that leads with one real a, x and y are real multiples of one row.
-    value = cosine_of([[z.real for z in row] + [z.imag for z in row] for row in (x, y)])
+    value = leading.cosine_of([[z.real for z in row] + [z.imag for z in row] for row in (x, y)])
     if value is None or not value.rad() < flint.arb(2) ** -60:
         return None
-    return CosineLimit("constant", (rounded(value),))
+    return CosineLimit("constant", (leading.rounded(value),))

@@ -14,18 +14,18 @@ generic one rest on the same decision.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
-from itertools import product
-from math import factorial, inf, prod
+from itertools import count, product
+from math import ceil, factorial, inf, prod
 from typing import Any
 
 import flint
 
 from oversmoothing.theory.numbers.exact import Heads, Matrix, on_vectors, to_flint
-from oversmoothing.theory.numbers.rounding import at_precision, doublings
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, apart
 from oversmoothing.theory.verdict.by_fractions import Mode, all_modes, compare, largest_modes
 
@@ -36,7 +36,7 @@ QUICK_WORK, LARGEST_WORK, _SECONDS = 4e8, 4e9, 7e-9
 PRIMES = (2**62 - 57, 2**62 - 87, 2**62 - 117, 2**61 - 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Part:
     """A linear image T Z_L [r, d] of the states: its numerators, row by row, over what p is left.
 
@@ -47,7 +47,7 @@ class Part:
 
     numerators: tuple[flint.fmpz_poly, ...]
     factors: tuple[tuple[Factor, int], ...]
-    order: Any = field(default=None, compare=False, repr=False)
+    order: Any = None
 
     @cached_property
     def denominator(self) -> flint.fmpz_poly:
@@ -77,12 +77,76 @@ class Part:
         most = max(multiplicity[root] for root in top)
         return Growth(tuple(root for root in top if multiplicity[root] == most), most - 1)
 
-    def cofactor(self, exponent: int) -> flint.fmpz_poly:
-        """q with q(x) = (denominator / (z - x)^e)(x) at each root x of this multiplicity e."""
-        q = self.denominator
+    @cached_property
+    def cofactor(self) -> flint.fmpz_poly:
+        """q with q(x) = (denominator / (z - x)^e)(x) at each leading root x, of multiplicity e."""
+        q, exponent = self.denominator, self.growth.power + 1
         for _ in range(exponent):
             q = q.derivative()
         return flint.fmpz_poly([c // factorial(exponent) for c in q.coeffs()])
+
+    @cached_property
+    def bits(self) -> int:
+        """Bits that leave over 100 of a coefficient."""
+        return working_bits(self)
+
+    def coefficients(self, root: Eigenvalue, bits: int) -> list[flint.acb]:
+        """The entries of G = N(x) / q(x) at a leading root; zeros at one that does not lead."""
+        if root not in self.growth.roots:
+            return [flint.acb(0)] * len(self.numerators)
+        with at_precision(bits):
+            x = root.ball(bits)
+            q = self.cofactor(x)
+            return [numerator(x) / q for numerator in self.numerators]
+
+    @cached_property
+    def directions(self) -> Callable[[int], dict[Eigenvalue, list[flint.acb]]]:
+        """bits -> the `coefficients` of each leading root."""
+        return cache(lambda bits: {x: self.coefficients(x, bits) for x in self.growth.roots})
+
+    @property
+    def all_conjugates_lead(self) -> bool:
+        roots = self.growth.roots
+        return len(roots) == sum(f.degree for f in {root.factor for root in roots})
+
+    def rational_sums(self) -> list[Iterator[Any]]:
+        """The terms sum of x^k g_x over the leading roots x, entry by entry: all conjugates
+        lead."""
+        over_q = flint.fmpq_poly(prod(f.polynomial for f in {r.factor for r in self.growth.roots}))
+        _, inverse, _ = (flint.fmpq_poly(self.cofactor) % over_q).xgcd(over_q)
+        weight = inverse * over_q.derivative()
+        return [terms((n * weight) % over_q, over_q) for n in map(flint.fmpq_poly, self.numerators)]
+
+
+def working_bits(*parts: Part) -> int:
+    """Bits that leave over 100 of a coefficient: what evaluation of the polynomials can cost."""
+    costs = [
+        polynomial.height_bits() + 8 * polynomial.degree()
+        for part in parts
+        for polynomial in (part.denominator, *part.numerators)
+    ]
+    roots = largest(abs(r) for part in parts for f, _ in part.factors for r in f.roots(64))
+    degree = max(part.denominator.degree() for part in parts)
+    return 128 + max(costs) + int(degree * bits_of(roots + 2))
+
+
+def bits_of(x: flint.arb) -> int:
+    """log2 of a number >= 1, rounded up."""
+    with at_precision(64):
+        return ceil(float((x.log() / flint.arb(2).log()).upper()))
+
+
+def terms(numerator: Any, denominator: Any) -> Iterator[Any]:
+    """The terms of numerator/denominator = sum over L of term_L z^-(L+1), denominator monic."""
+    degree = int(denominator.degree())
+    values: list[Any] = []
+    for k in count():
+        # Coefficients beyond the polynomial, on either side, are 0.
+        value = numerator[degree - 1 - k]
+        for i in range(1, min(k, degree) + 1):
+            value -= denominator[degree - i] * values[k - i]
+        values.append(value)
+        yield value
 
 
 @dataclass(frozen=True)
@@ -157,7 +221,7 @@ def resolvent(
     else:
         raise ArithmeticError("no prime gave the rank of the Krylov vectors")
     _, pairs = polynomial.factor()
-    heads = (tuple(map(tuple, M)) for head in ((A, H), *others) for M in head)
+    heads = (tuple(tuple(map(tuple, M)) for M in head) for head in ((A, H), *others))
     order = _multipliers(step.scale, *heads)
     factors = tuple((order.factor(f, int(e)), int(e)) for f, e in pairs)
     # z^k has the coefficient sum over j of p_(k+1+j) Z_j.
@@ -243,12 +307,6 @@ def _annihilator(table: flint.fmpz_mat, rows: list[int]) -> flint.fmpz_poly | No
     return flint.fmpz_poly([-int(x.p) for x in solution] + [1])
 
 
-@lru_cache(maxsize=4)
-def _multipliers(scale: int, A: Any, H: Any, *others: Any) -> Multipliers:
-    """Of the last few layers they are kept, with what is known of roots: a verdict asks thrice."""
-    return Multipliers(A, H, scale, tuple(zip(others[::2], others[1::2], strict=True)))
-
-
 # Bits from which on roots are compared, at which they are matched to the pairs that they can be,
 # and up to which until all of these agree.
 _FIRST, _FINE, _MOST = 64, 1024, 2**16
@@ -261,11 +319,11 @@ class OutOfReachError(ArithmeticError):
 class Multipliers:
     """The multipliers mu = 1 + h a of rational A and H, to which roots of a resolvent are matched.
 
-    scale: root = scale * mu. several: of several heads, no products 1 + h a.
+    scale: root = scale * mu. several: of several heads (A, H), no products 1 + h a.
     """
 
-    def __init__(self, A: Matrix, H: Matrix, scale: int, others: Heads = ()) -> None:
-        self._layer, self._scale, self.several = (A, H, others), scale, bool(others)
+    def __init__(self, scale: int, *heads: Any) -> None:
+        self._heads, self._scale, self.several = heads, scale, len(heads) > 1
         self.compare = cache(self._compare)
         self.pairs = cache(self._pairs)
         self._factors: dict[tuple[str, int], Factor] = {}
@@ -277,7 +335,8 @@ class Multipliers:
 
     @cached_property
     def _modes(self) -> tuple[Mode, ...]:
-        return all_modes(*self._layer)
+        (A, H), *others = self._heads
+        return all_modes(A, H, others)
 
     def roots(self, bits: int) -> list[flint.acb]:
         """scale * mu for each."""
@@ -303,6 +362,10 @@ class Multipliers:
             if len(signs) == 1 and None not in signs:
                 return int(signs.pop() or 0)
         raise OutOfReachError
+
+
+# Of the last few layers they are kept, with what is known of roots: a verdict asks thrice.
+_multipliers = lru_cache(maxsize=4)(Multipliers)
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,9 @@ from oversmoothing.theory.layer.attention import softmax_balls
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import Number, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.blocks import BITS, BallSpectrum, enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure
-from oversmoothing.theory.spectra.layer_discs import (
-    Interval,
-    consensus_radius,
-    quotient_radius,
-    radius_in_balls,
-)
 from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Verdict
 from oversmoothing.theory.verdict.by_discs import cell_discs
 from oversmoothing.theory.verdict.by_fractions import ExactDominance, exact_dominance
@@ -47,8 +42,8 @@ class CertifiedDominance:
     """
 
     verdict: Outcome
-    consensus: Interval | None
-    quotient: Interval | None
+    consensus: layer_discs.Interval | None
+    quotient: layer_discs.Interval | None
     reason: str
     method: str
     gap: tuple[End, End] | None = None
@@ -68,7 +63,7 @@ def certify_spectra(
 ) -> CertifiedDominance:
     """Compare the radii. repeated: further copies of the eigenvalue 1 that A is known to have."""
     method = "float64 with a-priori rounding bounds"
-    c = None if isinstance(value, Failure) else consensus_radius(value)
+    c = None if isinstance(value, Failure) else layer_discs.consensus_radius(value)
     if isinstance(attention, Discs) and len(attention) == 0:
         reason = "one token only (n = 1): there is no quotient"
         return CertifiedDominance(Outcome.TRIVIAL, c, None, reason, method)
@@ -77,10 +72,10 @@ def certify_spectra(
             reason = f"spec({name}) was not enclosed: {spectrum.reason}"
             return CertifiedDominance(Outcome.UNDECIDED, None, None, reason, method)
     assert isinstance(attention, Discs) and isinstance(value, Discs) and c is not None
-    q = quotient_radius(attention, value)
+    q = layer_discs.quotient_radius(attention, value)
     if repeated:
         # rho_Q >= rho_C exactly: smoothing is excluded, and a tie cannot be told from enclosures.
-        q = Interval(max(q.low, c.low), q.high)
+        q = layer_discs.Interval(max(q.low, c.low), q.high)
     also = f" (the eigenvalue 1 of A occurs {repeated + 1} times)" if repeated else ""
     reasons = {
         Outcome.SMOOTHING: f"rho_C >= {c.low:.12g} > {q.high:.12g} >= rho_Q",
@@ -166,9 +161,9 @@ def outward(ball: flint.arb) -> tuple[float, float]:
     return _one_further(float(ball.lower()), float(ball.upper()))
 
 
-def _radius(ball: flint.arb) -> Interval:
+def _radius(ball: flint.arb) -> layer_discs.Interval:
     low, high = outward(ball)
-    return Interval(max(0.0, low), high)
+    return layer_discs.Interval(max(0.0, low), high)
 
 
 # ----------------------------------------------------------------------------------------- balls
@@ -228,8 +223,8 @@ def ball_stage(case: Layer) -> CertifiedDominance:
     for a_boxes, value in zip(attention_boxes(case), value_spectra(case), strict=False):
         with at_precision(BITS):
             h_boxes = value.boxes + zeros
-            rho_c = radius_in_balls([flint.acb(1)], h_boxes)
-            rho_q = radius_in_balls(a_boxes, h_boxes)
+            rho_c = layer_discs.radius_in_balls([flint.acb(1)], h_boxes)
+            rho_q = layer_discs.radius_in_balls(a_boxes, h_boxes)
             difference = rho_c - rho_q
             reason = f"rho_C - rho_Q = {difference.str(6)}, rho_C = {rho_c.str(12)}"
             outcome = outcome_of(difference.lower(), difference.upper())

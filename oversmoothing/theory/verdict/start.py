@@ -26,7 +26,7 @@ from oversmoothing.theory.numbers.rounding import at_precision, doublings, large
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, squared_modulus
 from oversmoothing.theory.verdict.cosines import TokensOfStart
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit, working_bits
+from oversmoothing.theory.verdict.leading import SHOWN_BITS, leading_rank, ratio_limit
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.resolvent import (
     LARGEST_WORK,
@@ -37,7 +37,6 @@ from oversmoothing.theory.verdict.resolvent import (
     in_integers,
     resolvent,
 )
-from oversmoothing.theory.verdict.tokens import SHOWN_BITS
 
 
 @dataclass(frozen=True)
@@ -255,7 +254,7 @@ def _in_units(x: flint.arb, unit: int) -> float:
 def series(part: Part, exponent: int = 0) -> Series:
     """A part that does not die out as a sum of terms, by steps of 2^exponent layers."""
     growth = part.growth
-    first, most = growth.roots[0], working_bits(part)
+    first, most = growth.roots[0], part.bits
     # As many bits as it takes.
     for bits in (*doublings(256, most - 1), most):
         with at_precision(bits):

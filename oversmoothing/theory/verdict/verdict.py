@@ -31,16 +31,8 @@ from oversmoothing.theory.spectra.heads import ManyHeads, read_heads
 from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
 from oversmoothing.theory.support.sizes import DEPTH, USUAL, MatrixLike, WeightLike
-from oversmoothing.theory.verdict.answer import (
-    CLOSE_EIGENVALUES,
-    ONE_TOKEN,
-    ZERO_STATE,
-    Verdict,
-    limit_words,
-    near,
-    repeated_one,
-    token_words,
-)
+from oversmoothing.theory.verdict import answer as sentences
+from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.by_discs import Comparison
 from oversmoothing.theory.verdict.decide import compare_radii, exact_pairs, generic_limits
 from oversmoothing.theory.verdict.formulas import Outcome
@@ -87,15 +79,15 @@ def _decided(
     outcome, reason, rho_q = comparison.outcome, comparison.reason, comparison.rho_quotient
     status = comparison.status
     if case.n == 1:
-        outcome, reason = Outcome.TRIVIAL, ONE_TOKEN
+        outcome, reason = Outcome.TRIVIAL, sentences.ONE_TOKEN
     elif len(case.classes) > 1:
-        reason += repeated_one(len(case.classes), case.heads)
+        reason += sentences.repeated_one(len(case.classes), case.heads)
     if start is None:
         told = Decided(outcome, generic_limits(case, comparison))
     elif start.is_zero:
         from oversmoothing.theory.verdict.cosines import all_zero
 
-        told, reason = Decided(Outcome.UNDEFINED, tokens=all_zero(case.n)), ZERO_STATE
+        told, reason = Decided(Outcome.UNDEFINED, tokens=all_zero(case.n)), sentences.ZERO_STATE
         outcome = told.outcome
         status = "certified" if status == "numerical" else status
     else:
@@ -106,11 +98,11 @@ def _decided(
     distance = _distance(case, outcome, comparison)
     reason += told.words
     if distance is not None and outcome is not Outcome.TIE:
-        reason += near(distance)
+        reason += sentences.near(distance)
     if outcome is not Outcome.TRIVIAL:
-        reason += limit_words(limits, start is not None)
+        reason += sentences.limit_words(limits, start is not None)
     if tokens is not None:
-        reason += token_words(tokens)
+        reason += sentences.token_words(tokens)
     return Verdict(
         outcome,
         status,
@@ -127,12 +119,9 @@ def _decided(
         comparison.value,
         None if told.onset is None else told.onset.layer,
         distance,
-        None if tokens is None else tokens.growth,
-        None if tokens is None else tokens.cosines,
-        None if tokens is None else tokens.cos_min,
-        None if tokens is None else tokens.cos_mean,
-        any(comparison.vague),
+        vague=comparison.vague,
         pairs=() if isinstance(case, ManyHeads) else exact_pairs(comparison.dominance),
+        **({} if tokens is None else vars(tokens)),
     )
 
 
@@ -179,17 +168,6 @@ def precision(value: Any) -> str | None:
     kind = getattr(value if hasattr(value, "dtype") else plain(value, "A"), "dtype", "")
     name = str(getattr(kind, "name", kind)).removeprefix("torch.")
     return name if name in EPS else None
-
-
-def refuse_batches(matrices: dict[str, Any]) -> None:
-    """Raises `InputError` for an array of more than two dimensions: a verdict is on one case."""
-    for name, value in matrices.items():
-        shape = getattr(value, "shape", None)
-        if shape is not None and len(shape) > 2:
-            raise InputError(
-                f"{name} has shape {list(shape)}, and a verdict is on one matrix: call it for each "
-                f"{name}[i], or for the heads of one layer together heads_verdict"
-            )
 
 
 def rounded_layer(
@@ -241,17 +219,12 @@ def within(result: Verdict, kind: str, error: float) -> Verdict:
     )
     if result.verdict is not Outcome.UNDECIDED:
         return replace(result, reason=result.reason + said)
-    return Verdict(
-        Outcome.UNDECIDED,
-        "numerical",
-        result.rho_consensus,
-        result.rho_quotient,
+    reason = (
         f"within the rounding of {kind} another verdict may hold.{said} Weights and logits in "
-        "float64 tell more.",
-        attention=result.attention,
-        value=result.value,
-        distance=result.distance,
+        "float64 tell more."
     )
+    nothing: dict[str, Any] = {"tends_to": None, "limit": None, "limit_rank": None, "vague": False}
+    return replace(result, status="numerical", reason=reason, **nothing)
 
 
 @np.errstate(**USUAL)
@@ -340,7 +313,13 @@ def verdict(
             stacklevel=3,
         )
         exact_binary = certified
-    refuse_batches({"A": A, "logits": logits, "H": H, "W": W, "X0": X0})
+    for name, value in {"A": A, "logits": logits, "H": H, "W": W, "X0": X0}.items():
+        shape = getattr(value, "shape", ())
+        if len(shape or ()) > 2:
+            raise InputError(
+                f"{name} has shape {list(shape)}, and a verdict is on one matrix: call it for each "
+                f"{name}[i], or for the heads of one layer together heads_verdict"
+            )
     depths, kind = check_depths(depth), precision(A)
     if kind is None or logits is not None:
         return answer(*given_layer(A, logits, H, W, X0), depths, exact_binary, thorough)
@@ -400,7 +379,7 @@ def answer(
             "exact",
             None,
             None,
-            CLOSE_EIGENVALUES,
+            sentences.CLOSE_EIGENVALUES,
             verdict_x0=None if start is None else Outcome.UNDECIDED,
             hfc_lfc=_at(case, start, depths),
             has_x0=start is not None,

@@ -247,7 +247,14 @@ class SymbolicLayer:
         named = {"A": A, "H": H, "X0": X0}
         given = {name: symbolic_matrix(M, name) for name, M in named.items() if M is not None}
         theirs = sorted({s for M in given.values() for s in M.free_symbols}, key=lambda s: s.name)
-        self.symbols = self._checked(theirs)
+        for symbol in theirs:
+            if symbol.is_real is False:
+                raise InputError(
+                    f"the parameter {symbol} is not real: the theory is about real matrices"
+                )
+            if [s.name for s in theirs].count(symbol.name) > 1:
+                raise InputError(f"two different symbols are called {symbol}: make them once")
+        self.symbols = theirs
         real = {s: sp.Symbol(s.name, real=True, **_sign(s)) for s in theirs}
         self.own, self.theirs = real, {r: s for s, r in real.items()}
         self.parameters = list(real.values())
@@ -275,18 +282,6 @@ class SymbolicLayer:
         self.positive: list[Any] = [s for s in self.parameters if s.is_positive]
         self._check_attention()
         self._sign_of_factor = cache(self._settled)
-
-    @staticmethod
-    def _checked(symbols: list[Any]) -> list[Any]:
-        names = [s.name for s in symbols]
-        for symbol in symbols:
-            if symbol.is_real is False:
-                raise InputError(
-                    f"the parameter {symbol} is not real: the theory is about real matrices"
-                )
-            if names.count(symbol.name) > 1:
-                raise InputError(f"two different symbols are called {symbol}: make them once")
-        return symbols
 
     def _check_attention(self) -> None:
         for i in range(self.n):
