@@ -102,7 +102,7 @@ def stream(
                     shown.update(len(extracted.keep))
                 yield extracted
                 del extracted  # or two batches would be held at a time
-        if not checked.batches:
+        if checked.longest < 0:
             raise InputError("there are no inputs: give at least one image or text")
 
 
@@ -178,14 +178,11 @@ def count(inputs: Any) -> int | None:
     return len(inputs) if hasattr(inputs, "__len__") else None
 
 
-@dataclass
 class Checked:
     """What kinds of batches a stream has seen: a description may hold of short inputs, or of whole
     ones, and fail of long or of padded ones (windows, masks)."""
 
-    batches: int = 0
-    longest: int = 0
-    padded: bool = False
+    longest, padded = -1, False
 
     def new(self, batch: Any) -> bool:
         """Whether a batch is the first, longer than any before or the first with padding."""
@@ -193,10 +190,9 @@ class Checked:
         first = batch if keep is None else keep
         length = first.shape[1] if isinstance(first, Tensor) and first.ndim > 1 else 0
         padded = keep is not None and not bool(keep.all())
-        extracted = not self.batches or length > self.longest or (padded and not self.padded)
-        self.batches += 1
+        other = length > self.longest or padded > self.padded
         self.longest, self.padded = max(self.longest, length), self.padded or padded
-        return extracted
+        return other
 
 
 def prepared_and_moved(model: Model, batch: Any) -> Any:

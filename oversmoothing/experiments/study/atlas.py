@@ -306,15 +306,10 @@ class _Seen:
 
 def _in_schema(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns of SCHEMA in their order, of their kinds."""
-    frame = frame.reindex(columns=list(SCHEMA))
-    for name in SCHEMA:
-        if name in _TEXT:
-            frame[name] = frame[name].fillna("").astype(str)
-        elif name in _WHOLE:
-            frame[name] = frame[name].astype(np.int64)
-        else:
-            frame[name] = frame[name].astype(bool if name == "causal" else np.float64)
-    return frame
+    kinds = {"causal": bool} | dict.fromkeys(_TEXT, str) | dict.fromkeys(_WHOLE, np.int64)
+    empty = dict.fromkeys(_TEXT, "")
+    whole = frame.reindex(columns=list(SCHEMA)).fillna(empty)
+    return whole.astype({name: kinds.get(name, np.float64) for name in SCHEMA})
 
 
 def read_atlas(path: Path) -> pd.DataFrame:
@@ -336,23 +331,21 @@ def read_atlas(path: Path) -> pd.DataFrame:
 
 def faults(frame: pd.DataFrame) -> list[str]:
     """What cannot be so in rows of an atlas, in words; nothing for what may be joined."""
-    wrong = []
-    if (frame["schema"] != VERSION).any():
-        wrong.append(f"rows of another version than {VERSION}")
-    for name in _SHARES:
-        known = frame[name].dropna()
-        if ((known < 0) | (known > 1)).any():
-            wrong.append(f"{name} beyond 0 and 1")
-    if (frame["alignment"].abs() > 1 + 1e-9).any() or (frame["asymmetry"] < 0).any():
-        wrong.append("an alignment beyond 1, or an asymmetry below 0")
-    # |h| <= ||H||_F, and (Re tr H)^2 <= rank ||H||_F^2.
-    if (frame["radius"] > frame["norm"] * (1 + 1e-9)).any():
-        wrong.append("an eigenvalue larger than the norm of its H")
     counted = frame["negative"] * frame["eigenvalues"]
-    if (abs(counted - counted.round()) > 1e-6 * frame["eigenvalues"]).any():
-        wrong.append("a share that is no count of eigenvalues")
-    if frame["weights"].str.fullmatch("[0-9a-f]{64}").eq(False).any():
-        wrong.append("a hash of weights that is no SHA-256")
+    off = (counted - counted.round()).abs() > 1e-6 * frame["eigenvalues"]
+    leaning = (frame["alignment"].abs() > 1 + 1e-9) | (frame["asymmetry"] < 0)
+    odd = {
+        f"rows of another version than {VERSION}": frame["schema"] != VERSION,
+        **{f"{name} beyond 0 and 1": (frame[name] < 0) | (frame[name] > 1) for name in _SHARES},
+        "an alignment beyond 1, or an asymmetry below 0": leaning,
+        # |h| <= ||H||_F, and (Re tr H)^2 <= rank ||H||_F^2.
+        "an eigenvalue larger than the norm of its H":
+            frame["radius"] > frame["norm"] * (1 + 1e-9),
+        "a share that is no count of eigenvalues": off,
+        "a hash of weights that is no SHA-256":
+            frame["weights"].str.fullmatch("[0-9a-f]{64}").eq(False),
+    }  # fmt: skip
+    wrong = [words for words, rows in odd.items() if rows.any()]
     for key, own in frame.groupby(["weights", "inputs_hash"]):
         keys = own[["layer", "head"]]
         layers = set(own["layer"])
