@@ -11,7 +11,7 @@ at every layer.
 """
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -118,19 +118,12 @@ class Coordinates:
         return torch.cat([Q, Q.mean(1, keepdim=True).expand(-1, Q.shape[1], -1)], dim=-1)
 
 
-class TokenFfn(Protocol):
-    """What stands in the place of an FFN: [..., d] to [..., d]; multiply-adds of a token."""
-
-    def __call__(self, N: Tensor) -> Tensor: ...
-    def cost(self) -> int: ...
-
-
 @dataclass(frozen=True)
 class Stage:
     """layers: numbers; own: the landmarks' places in the context; bias [prefix + c]: on the logits;
     weights [prefix + k]: how many tokens of the image each landmark stands for; environment: of the
     context, or None where landmarks attend to one another alone; ffns: one a layer in the place of
-    the model's own, or none."""
+    the model's own (`reduced.ReducedFfn`), or none."""
 
     layers: range
     prefix: int
@@ -138,7 +131,7 @@ class Stage:
     bias: Tensor
     weights: Tensor
     environment: Environment | None = None
-    ffns: tuple[TokenFfn, ...] = ()
+    ffns: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, grid: Grid, layers: range, tokens: Tensor, context: Tensor) -> "Stage":

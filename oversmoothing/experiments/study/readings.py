@@ -217,41 +217,37 @@ def readings_of(
     """
     tables = []
     for name, source in models.items():
-        cases = _Cases(open_model(source), readings, folding, costly_inputs)
-        for batch in stream(cases.model, _again(inputs), batch_size=batch_size, see=cases.see):
-            cases.seen += len(batch.keep)
-        table = summarise(pd.concat(cases.parts, ignore_index=True))
+        how = readings, folding, costly_inputs, batch_size
+        table = summarise(_cases(open_model(source), _again(inputs), *how))
         table.insert(0, "norm", folding)
         table.insert(0, "model", name)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
-class _Cases:
-    """The cases of every layer while the pass is in it, whose attention is then dropped."""
+def _cases(
+    model: Model, inputs: Any, readings: Sequence[str], folding: Folding, costly_inputs: int,
+    batch_size: int,
+) -> pd.DataFrame:  # fmt: skip
+    """Those of every layer, taken while the pass is in it, whose attention is then dropped."""
+    if odd := [name for name in readings if name not in READINGS]:
+        raise InputError(f"no reading {odd[0]}: choose from {', '.join(READINGS)}")
+    parts, seen = [], 0
 
-    def __init__(
-        self, model: Model, readings: Sequence[str], folding: Folding, costly_inputs: int
-    ) -> None:  # fmt: skip
-        if odd := [name for name in readings if name not in READINGS]:
-            raise InputError(f"no reading {odd[0]}: choose from {', '.join(READINGS)}")
-        self.model, self.folding, self.costly_inputs = model, folding, costly_inputs
-        self.cheap = [each for each in readings if each != "E3"]
-        self.costly = [each for each in readings if each == "E3"]
-        self.parts: list[pd.DataFrame] = []
-        self.seen = 0
-
-    def see(self, number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
-        attention, layer = matrices(trace, keep), self.model.layers[number]
+    def see(number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
+        attention, layer = matrices(trace, keep), model.layers[number]
         for size in dict.fromkeys(A.shape[-1] for A in attention):
             alike = [k for k, A in enumerate(attention) if A.shape[-1] == size]
-            few = [k for k in alike if self.seen + k < self.costly_inputs]
-            for names, some in ((self.cheap, alike), (self.costly, few)):
+            few = [k for k in alike if seen + k < costly_inputs]
+            for costly, some in ((False, alike), (True, few)):
+                names = [name for name in readings if (name == "E3") == costly]
                 if names and some:
-                    A = np.stack([attention[k] for k in some])
-                    images = [self.seen + k for k in some]
-                    cases = layer_cases(layer, A, number + 1, names, self.folding, images)
-                    self.parts.append(cases)
+                    A, images = np.stack([attention[k] for k in some]), [seen + k for k in some]
+                    parts.append(layer_cases(layer, A, number + 1, names, folding, images))
+
+    for batch in stream(model, inputs, batch_size=batch_size, see=see):
+        seen += len(batch.keep)
+    return pd.concat(parts, ignore_index=True)
 
 
 def _again(inputs: Any) -> Any:
