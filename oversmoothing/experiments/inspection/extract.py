@@ -81,7 +81,6 @@ def stream(
     as `extract` does, and for no inputs at all.
     """
     batch_size = whole_number("batch_size", batch_size, 1)
-    check_inputs(inputs)
     with evaluating(model.module):
         checked = Checked()
         with Bar(count(inputs), "input", progress) as shown:
@@ -102,8 +101,6 @@ def stream(
                     shown.update(len(extracted.keep))
                 yield extracted
                 del extracted  # or two batches would be held at a time
-        if checked.longest < 0:
-            raise InputError("there are no inputs: give at least one image or text")
 
 
 def check_inputs(inputs: Any) -> None:
@@ -157,7 +154,17 @@ def eager_pass(module: nn.Module, args: Any, kwargs: Any, inputs: int) -> None:
 
 
 def batches(inputs: Iterable[Any], size: int) -> Iterator[Any]:
-    """Pieces of at most `size` inputs; tensors and dictionaries of tensors are cut as they are."""
+    """Pieces of at most `size` inputs; tensors and dictionaries of tensors are cut as they are.
+    Raises `InputError` for no inputs."""
+    check_inputs(inputs)
+    piece = None
+    for piece in _cut(inputs, size):
+        yield piece
+    if piece is None:
+        raise InputError("there are no inputs: give at least one image or text")
+
+
+def _cut(inputs: Iterable[Any], size: int) -> Iterator[Any]:
     if isinstance(inputs, Tensor):
         yield from torch.split(inputs, size) if len(inputs) else ()
     elif isinstance(inputs, Mapping):

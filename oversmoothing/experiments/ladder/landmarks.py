@@ -48,8 +48,7 @@ class Grid:
 
     @classmethod
     def of(cls, tokens: int, cls_token: bool) -> "Grid":
-        """The stages of a grid of tokens. Raises `InputError` where the patches are no square of at
-        least 4 x 4."""
+        """The stages of a grid of tokens."""
         prefix = int(cls_token)
         side = round((tokens - prefix) ** 0.5)
         if side * side != tokens - prefix or side < 4:
@@ -217,8 +216,7 @@ def _mixed(layer: Layer, N: Tensor, context: Tensor, bias: Tensor) -> Tensor:
 
 
 def patch_states(model: Model, calibration: recording.Recording) -> Tensor:
-    """The calibration states of a model that P7 applies to. Raises `InputError` for texts, and for
-    Post-LN or causal models."""
+    """The calibration states of a model that P7 applies to."""
     if model.causal or model.modality != "vision":
         raise InputError(
             f"'{model.name}' is no vision model without a mask: P7 stands on a grid of patches"

@@ -37,8 +37,7 @@ NAN = math.nan
 
 
 def recorded_rows() -> list[dict[str, Any]]:
-    """The rows that come with the package, in `results/rows.jsonl`; none where no run is on
-    record."""
+    """The rows of `results/rows.jsonl` in the package; none where no run is on record."""
     return read_rows(RECORDED / ROWS)
 
 

@@ -358,8 +358,7 @@ def faults(frame: pd.DataFrame) -> list[str]:
 
 
 def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """All rows, each model and inputs once: of equal hashes the later rows stand. Raises
-    `InputError` where rows of the same weights contradict each other."""
+    """All rows, each model and inputs once: of equal hashes the later rows stand."""
     whole = pd.concat(frames, ignore_index=True)
     for _, own in whole.groupby(["weights", "layer", "head"]):
         for name in ("negative", "disc", "alignment", "radius"):

@@ -82,8 +82,7 @@ def kept(
     stack: Sequence[tuple[Cell, int]], folder: Path, own: Task, device: torch.device, *,
     progress: bool = True,
 ) -> list[Path]:  # fmt: skip
-    """A file of `Learnt` for each run, in the folder: those that are missing are trained at once,
-    and kept before anything else is done."""
+    """A file of `Learnt` for each run; missing ones are trained at once and kept first of all."""
     paths = [folder / f"{cell.name}-seed{seed}.pt" for cell, seed in stack]
     left = [k for k, (cell, _) in enumerate(stack) if Learnt.kept(paths[k], cell.digest) is None]
     if left:
