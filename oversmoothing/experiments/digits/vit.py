@@ -63,9 +63,13 @@ def generator(seed: int, purpose: str) -> torch.Generator:
 
 def eigenvalues(form: str, psi: Tensor) -> Tensor:
     """Lambda [d] of a signed form."""
-    signed = {"plus": psi.square, "minus": lambda: -psi.square(),
-              "clip+": lambda: psi.clamp(0, 1), "clip-": lambda: psi.clamp(-1, 0)}  # fmt: skip
-    return signed[form]() if form in signed else psi
+    if form == "plus":
+        return psi.square()
+    if form == "minus":
+        return -psi.square()
+    if form == "clip+":
+        return psi.clamp(0, 1)
+    return psi.clamp(-1, 0) if form == "clip-" else psi
 
 
 def _one(like: Tensor) -> Tensor:
