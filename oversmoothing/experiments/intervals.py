@@ -89,8 +89,7 @@ def _quantile(share: float, degrees: int) -> float:
 def resampled_interval(
     statistic: Callable[[NDArray[np.int_]], float], inputs: int, seed: int = 0
 ) -> tuple[float, float]:
-    """Of statistic(k), k [inputs] the numbers of inputs drawn with repetition, whole inputs each:
-    `percentiles` of its values."""
+    """`percentiles` of statistic(k), k [inputs]: numbers of whole inputs drawn with repetition."""
     if inputs < FEWEST:
         return NAN, NAN
     draws = np.random.default_rng(seed).integers(inputs, size=(RESAMPLES, inputs))

@@ -207,8 +207,7 @@ def paler(colour: str) -> str:
 
 
 def label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Write (height, words, colour) of each line to the right of the panel, apart where they meet:
-    by a tenth of the height of the panel."""
+    """Write (height, words, colour) of each line right of the panel, a tenth of it apart."""
     low, high = axis.get_ylim()
     taken = -math.inf
     for y, text, colour in sorted(ends):

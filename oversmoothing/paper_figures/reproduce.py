@@ -114,8 +114,7 @@ class Kept:
 
 
 def _of_code(context: Context) -> dict[str, str]:
-    """By name the digests of what it does alone, a figure in a file of its own, and of what all
-    rest on."""
+    """By name the digests of what it does alone and of what all rest on."""
     figures = {f"paper_figures/figures/{name}.py": name for name in FIGURES}
     known = {key: value for key, value in provenance().items() if key != "commit"}
     words = json.dumps([context.seed, context.device, known], sort_keys=True)

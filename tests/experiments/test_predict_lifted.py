@@ -50,7 +50,7 @@ def test_p6_lifted_is_exact_where_the_layers_are_linear_in_the_lift(prefix):
     size = float(known.states.abs().max())
     # float32 states; the lifted features of five coordinates are ill conditioned.
     torch.testing.assert_close(
-        torch.stack(found.operators.states(known.start)), known.states[1:], atol=2e-3 * size, rtol=0
+        torch.stack(found.states(known.start)), known.states[1:], atol=2e-3 * size, rtol=0
     )
     logs = found.logs(known.start).reshape(len(known), -1, 2)
     np.testing.assert_allclose(logs, known.logs, atol=1e-2)

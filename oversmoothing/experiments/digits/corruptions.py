@@ -179,8 +179,7 @@ def kinds_for(images: LabelledImages) -> list[str]:
 def corrupted(images: LabelledImages, kind: str, severity: int) -> LabelledImages:
     """The images with one kind of corruption at severity 0 (none) to 5, the same on every call.
 
-    Colours come back as uint8, as CIFAR-C stores them, greys as floats in [-1, 1]. Raises
-    `InputError` for a kind or severity that there is not.
+    Colours come back as uint8, as CIFAR-C stores them, greys as floats in [-1, 1].
     """
     if kind not in kinds_for(images):
         raise InputError(f"no corruption '{kind}' of these images: {', '.join(kinds_for(images))}")
@@ -203,10 +202,7 @@ def corrupted(images: LabelledImages, kind: str, severity: int) -> LabelledImage
 
 
 def published(name: str, data: Path | None, kind: str, severity: int) -> LabelledImages | None:
-    """The published CIFAR-C images of a kind, where the folder of real inputs holds them.
-
-    Raises `InputError` for files that are not what they should be.
-    """
+    """The published CIFAR-C images of a kind, where the folder of real inputs holds them."""
     folder = None if data is None or name not in PUBLISHED else data / PUBLISHED[name]
     if folder is None or not folder.is_dir():
         return None

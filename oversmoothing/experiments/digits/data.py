@@ -392,9 +392,7 @@ class Pixels(Images):
 
 
 def numbers(reads: Reads, texts: list[Any]) -> Tensor:
-    """Texts, or tensors [n], as numbers of characters [b, n], cut to what the network reads.
-
-    Raises `InputError` for texts of different lengths, and for characters it does not know."""
+    """Texts, or tensors [n], as numbers of characters [b, n], cut to what the network reads."""
     rows = []
     for text in texts:
         if isinstance(text, str):

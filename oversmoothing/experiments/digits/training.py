@@ -150,8 +150,7 @@ def stored(folder: Path) -> StudyNet:
 
 
 def made(name: str, results: Path, seed: int, device: torch.device) -> StudyNet:
-    """The ViT of a variant's default configuration as it was trained in `results`. Raises
-    `InputError` where it was not, and says which command trains it."""
+    """The ViT of a variant's default configuration as it was trained in `results`."""
     config = default_config(name, seed)
     if name != "vit-random" and not (results / config.folder_name()).exists():
         raise InputError(
@@ -340,8 +339,7 @@ def attention_by_layer(net: StudyNet, pixels: Tensor) -> list[Array]:
 
 
 def dominance_by_layer(net: StudyNet, pixels: Tensor) -> list[LayerDominance]:
-    """Reading E2 of every layer, the mean A of its heads against its whole H: where values are
-    shared its operator, and else a reading."""
+    """Reading E2 of every layer, the mean A of its heads against its whole H."""
     both = zip(attention_by_layer(net, pixels), net.value_projections(), strict=True)
     return [layer_dominance(A, H.numpy()) for A, H in both]
 

@@ -225,8 +225,7 @@ class Loop:
         self._saved, self._began = time.monotonic(), time.monotonic()
 
     def resume(self) -> bool:
-        """Go on from the checkpoint, if there is one. Raises `InputError` for a damaged one, and
-        for one of another configuration or number of processes, saying what to delete."""
+        """Go on from the checkpoint, if there is one."""
         there = None if self.folder is None else kept(self.folder)
         if there is None:
             return False

@@ -28,7 +28,7 @@ from typing import Any
 import pandas as pd
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save, save as save_safetensors
+from safetensors.torch import load, save
 from torch import Tensor
 
 from oversmoothing.experiments.models.checkpoints import weights_of
@@ -76,7 +76,7 @@ def save_run(
     tensors = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
     contents: dict[str, bytes] = {
         "config.json": to_json(dict(config)).encode(),
-        "weights.safetensors": save_safetensors(tensors),
+        "weights.safetensors": save(tensors),
         "log.csv": log.to_csv(index=False).encode(),
         "metrics.json": to_json(dict(metrics)).encode(),
         "provenance.json": to_json(provenance()).encode(),

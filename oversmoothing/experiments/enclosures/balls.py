@@ -62,8 +62,7 @@ def middles(X: Entries) -> Array:
 
 @dataclass(frozen=True)
 class Balls:
-    """A matrix X [m, n] of balls, computed with at the working precision; operations as of
-    `Zonotope`."""
+    """A matrix X [m, n] of balls at the working precision; operations as of `Zonotope`."""
 
     entries: Entries
 

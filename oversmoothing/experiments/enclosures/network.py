@@ -75,8 +75,7 @@ def columns(module: Any) -> tuple[Tensor, Tensor | None]:
 
 @torch.no_grad()
 def feed_forward(layer: Layer, width: int, where: str) -> FeedForward | None:
-    """The sublayer in float64, in whatever it runs. Raises `InputError` where it has another form
-    than `FeedForward`."""
+    """The sublayer in float64, in whatever it runs."""
     if layer.ffn is None:
         return None
     draw = torch.randn(1, 8, width, generator=torch.Generator().manual_seed(0)).double() * 3
@@ -176,8 +175,7 @@ class Patches:
 
 @dataclass(frozen=True)
 class Network:
-    """Embedding (None: it starts from a stream X_0 that is given) and blocks; cls: whether token 0
-    is a CLS token."""
+    """Embedding (None: X_0 is given) and blocks; cls: whether token 0 is a CLS token."""
 
     patches: Patches | None
     blocks: tuple[Block, ...]

@@ -73,8 +73,7 @@ def read_inputs(model: Model, inputs: Any) -> Iterator[tuple[Any, Array, list[Te
 
 
 def streams_of(model: Model, batch: Any) -> list[Tensor]:
-    """The streams [n, d] of a batch of one, kept tokens alone, in front of layer 1 and behind each,
-    in the dtype that the model runs in."""
+    """The kept tokens' streams [n, d] of a batch of one, in front of layer 1 and behind each."""
     read = extract(model, batch, attention=False)
     keep = read.keep[0]
     return [read.traces[0].before[0][keep], *(trace.after_ffn[0][keep] for trace in read.traces)]

@@ -72,7 +72,7 @@ class Form(nn.Module, ABC):
     the weight of nn.Linear(d, d) is H itself, since y = x weight^T.
     """
 
-    parts: ClassVar[tuple[str, ...]]
+    parts: ClassVar[tuple[str, ...]] = ("theta", "psi")
     # The real interval [low, high] of the eigenvalues; None for the disc and for free forms.
     interval: tuple[float, float] | None = None
 
@@ -162,8 +162,7 @@ class ValueProjection(nn.Module):
 
     @torch.no_grad()
     def initialise(self, scale: float, generator: torch.Generator) -> None:
-        """Draw the parameters: eigenvalues within about `scale` of zero where the form has no
-        region of its own."""
+        """Draw the parameters, eigenvalues within about `scale` of 0 where no region says other."""
         width = self.free()[0].shape[-1]
         self._set(self.form.draw(width, scale, generator))
 

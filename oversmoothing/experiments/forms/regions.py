@@ -60,8 +60,6 @@ class Signed(Form):
     itself: the experiments count where it leaves the safe interval, nothing is clipped.
     """
 
-    parts = ("theta", "psi")
-
     def __init__(self, sign: Literal[-1, 1]) -> None:
         super().__init__()
         self.sign = sign
@@ -110,7 +108,6 @@ class Clipped(Form):
     a psi that starts or steps there stays there for ever, but for the optimiser's momentum.
     """
 
-    parts = ("theta", "psi")
     # Whether no eigenvalue is 0.
     strict = False
 
@@ -227,7 +224,6 @@ class MeasuredInterval(Form):
     measured, and for no other. s is a buffer, 1 until then: [-1, 0) is always safe (T2d).
     """
 
-    parts = ("theta", "psi")
     s: Tensor
 
     def __init__(self) -> None:
@@ -290,8 +286,6 @@ class Band(Form):
     T7b's, the one form whose guarantee stands when weights differ by layer and attention is
     computed from the state (`lasting_bound`).
     """
-
-    parts = ("theta", "psi")
 
     def __init__(self, p: float = 0.5, q: float = 1.0) -> None:
         super().__init__()

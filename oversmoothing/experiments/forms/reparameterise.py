@@ -185,8 +185,7 @@ class Reparameterised:
 
     @torch.no_grad()
     def H(self) -> list[Tensor]:
-        """H [d, d] of each layer, or [m, m] on the span of fewer values, in float64, formed from
-        the form's parameters."""
+        """H [d, d] of each layer, or [m, m] on the span of fewer values, formed in float64."""
         return [each.form(*(free.double() for free in _free(each))).cpu() for each in self._outputs]
 
     def check(self) -> pd.DataFrame:

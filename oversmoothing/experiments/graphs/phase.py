@@ -36,8 +36,7 @@ Labels = NDArray[np.int64]
 
 
 def labels_of(n: int, classes: int, rng: np.random.Generator) -> Labels:
-    """n labels, as even as can be, in drawn order. Raises `InputError` for fewer than 2 classes or
-    fewer than two nodes of one."""
+    """n labels, as even as can be, in drawn order."""
     if classes < 2 or n < 2 * classes:
         raise InputError(
             f"{n} nodes and {classes} classes: give 2 classes at least, with two nodes of each"
@@ -49,8 +48,7 @@ def homophilous_graph(
     labels: Labels, homophily: float, degree: float, rng: np.random.Generator
 ) -> Matrix:
     """Edges [n, n] (0, 1, symmetric, no loops), about n degree/2 of them, of which the share
-    `homophily` is within labels in expectation. Raises `InputError` where no probabilities of edges
-    give that."""
+    `homophily` is within labels in expectation."""
     n = len(labels)
     same = labels[:, None] == labels[None, :]
     within, between = (same.sum() - n) / 2, (~same).sum() / 2
@@ -258,8 +256,7 @@ def _left_over(table: pd.DataFrame, clear: pd.DataFrame) -> str:
 def phase(
     count: int = 2000, seed: int = 0, attention: str = "walk", more: Sequence[Sentence] = ()
 ) -> Result:
-    """`phase_table` with its picture, how often prediction and run agree, and what the sign of h
-    does; more: what else was found on graphs."""
+    """`phase_table` with its picture and sentences; more: what else was found on graphs."""
     table = phase_table(count, seed, attention)
     return Result(
         "graphs" if attention == "walk" else f"graphs_{attention}",

@@ -173,8 +173,7 @@ def plan_for(budget: Budget, model: Model, tokens: int, inputs: int) -> Plan:
 
 
 def checked_budget(budget: Any) -> Budget:
-    """A budget as it is meant: a number of passes, also as text, 'all' or a `Plan`. Raises
-    `InputError` for what is none of them."""
+    """A budget as it is meant: a number of passes, also as text, 'all' or a `Plan`."""
     if isinstance(budget, Plan):
         return budget
     try:

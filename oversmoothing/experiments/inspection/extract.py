@@ -81,7 +81,6 @@ def stream(
     as `extract` does, and for no inputs at all.
     """
     batch_size = whole_number("batch_size", batch_size, 1)
-    check_inputs(inputs)
     with evaluating(model.module):
         checked = Checked()
         with Bar(count(inputs), "input", progress) as shown:
@@ -102,8 +101,6 @@ def stream(
                     shown.update(len(extracted.keep))
                 yield extracted
                 del extracted  # or two batches would be held at a time
-        if not checked.batches:
-            raise InputError("there are no inputs: give at least one image or text")
 
 
 def check_inputs(inputs: Any) -> None:
@@ -157,7 +154,17 @@ def eager_pass(module: nn.Module, args: Any, kwargs: Any, inputs: int) -> None:
 
 
 def batches(inputs: Iterable[Any], size: int) -> Iterator[Any]:
-    """Pieces of at most `size` inputs; tensors and dictionaries of tensors are cut as they are."""
+    """Pieces of at most `size` inputs; tensors and dictionaries of tensors are cut as they are.
+    Raises `InputError` for no inputs."""
+    check_inputs(inputs)
+    piece = None
+    for piece in _cut(inputs, size):
+        yield piece
+    if piece is None:
+        raise InputError("there are no inputs: give at least one image or text")
+
+
+def _cut(inputs: Iterable[Any], size: int) -> Iterator[Any]:
     if isinstance(inputs, Tensor):
         yield from torch.split(inputs, size) if len(inputs) else ()
     elif isinstance(inputs, Mapping):
@@ -178,14 +185,11 @@ def count(inputs: Any) -> int | None:
     return len(inputs) if hasattr(inputs, "__len__") else None
 
 
-@dataclass
 class Checked:
     """What kinds of batches a stream has seen: a description may hold of short inputs, or of whole
     ones, and fail of long or of padded ones (windows, masks)."""
 
-    batches: int = 0
-    longest: int = 0
-    padded: bool = False
+    longest, padded = -1, False
 
     def new(self, batch: Any) -> bool:
         """Whether a batch is the first, longer than any before or the first with padding."""
@@ -193,10 +197,9 @@ class Checked:
         first = batch if keep is None else keep
         length = first.shape[1] if isinstance(first, Tensor) and first.ndim > 1 else 0
         padded = keep is not None and not bool(keep.all())
-        extracted = not self.batches or length > self.longest or (padded and not self.padded)
-        self.batches += 1
+        other = length > self.longest or padded > self.padded
         self.longest, self.padded = max(self.longest, length), self.padded or padded
-        return extracted
+        return other
 
 
 def prepared_and_moved(model: Model, batch: Any) -> Any:

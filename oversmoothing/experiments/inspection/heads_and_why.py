@@ -142,8 +142,7 @@ def _why(
 
 
 def dobrushin(A: Tensor) -> Tensor:
-    """tau(A) = max over pairs of rows of half their l1 distance, [...] for A [..., n, n], in the
-    dtype of A (T5c)."""
+    """tau(A), half the largest l1 distance of two rows, [...] for A [..., n, n] (T5c)."""
     n = A.shape[-1]
     flat = A.reshape(-1, n, n)
     return torch.stack([torch.pdist(each, p=1).max() / 2 if n > 1 else each.new_zeros(())

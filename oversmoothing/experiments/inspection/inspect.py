@@ -207,7 +207,6 @@ def seen(refused: NotReadError, inputs: Any) -> Result:
     Raises `InputError` where no attention with a residual sum was seen.
     """
     model = refused.model
-    extract.check_inputs(inputs)
     size = 1 if model.modality == "text" and not isinstance(inputs, Tensor) else WATCHED
     parts: list[np.ndarray] = []
     names: list[str] = []

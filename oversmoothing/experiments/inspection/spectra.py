@@ -148,8 +148,7 @@ def principal(value: ValueModes, order: str) -> Direction:
 
 
 def alignment(X: Tensor, span: Tensor, keep: Tensor | None = None) -> Tensor:
-    """Mean over tokens of |projection of x_i on the span| / |x_i|, [b]: 1 within it, for X [b, n,
-    d] and an orthonormal span [d, k]."""
+    """Mean over tokens of |projection of x_i on the span [d, k]| / |x_i|, [b], of X [b, n, d]."""
     return _mean(torch.linalg.vector_norm(_unit(X) @ span.unsqueeze(0), dim=-1), keep)
 
 

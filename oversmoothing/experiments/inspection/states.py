@@ -58,8 +58,7 @@ class StateNumbers(NamedTuple):
 def state_numbers(
     X: Float[Tensor, "b n d"], *, cls: bool, registers: int, ranks: int, closely: int
 ) -> StateNumbers:
-    """Metrics of every input, RANKS of so many of them; of the first `closely` (at most `ranks`)
-    `sinks`, `rank_growth` and clusters."""
+    """Metrics of every input, RANKS of so many; of the first `closely` sinks, growth, clusters."""
     state = stream_state(X, without_first=cls, ranks=ranks)
     metrics = {
         name: value[:ranks] if name.startswith(RANKS) else value
@@ -89,8 +88,7 @@ def state_numbers(
 
 
 class Raw(NamedTuple):
-    """Of some tokens: their mean cosine, the smaller Gram matrix and the singular values, largest
-    first."""
+    """Mean cosine, smaller Gram matrix and singular values, largest first, of some tokens."""
 
     cosine: Tensor
     gram: Tensor

@@ -127,8 +127,7 @@ class Verifier:
         part._added(middle, part._ffn(N), after, "FFN")
 
     def _added(self, before: Tensor, output: Tensor, after: Tensor, of: str) -> None:
-        """The stream after a sublayer is the sum, or its norm; errors are relative to what it
-        adds."""
+        """The stream behind a sublayer is the sum, or its norm, relative to what is added."""
         layer = self.layer
         behind, norm = (
             (layer.output_norm_attention, layer.norm_attention)

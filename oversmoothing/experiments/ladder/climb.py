@@ -52,12 +52,12 @@ from oversmoothing.experiments.ladder.recording import (
 from oversmoothing.experiments.ladder.reduced import ReducedLandmarks
 from oversmoothing.experiments.ladder.regression import (
     Features,
-    StartFeatures,
     kernel_cost,
     kernel_ridge,
     ridge,
     singular_value_cost,
     spectral_statistics,
+    start_features,
 )
 from oversmoothing.experiments.ladder.scores import LadderResult, Rung, calibrated, score
 from oversmoothing.experiments.models.model import Extraction, Model
@@ -222,8 +222,8 @@ class Climb:
             copies = len(everything) // number - 1
             self.add(f"{name}{label}", predicted, cost, number, note, copies)
 
-        start = StartFeatures.fit(known.start)
-        kernel("P0'''", start, start.cost(), "kernel ridge on features of X_0")
+        start, of_start = start_features(known.start)
+        kernel("P0'''", start, of_start, "kernel ridge on features of X_0")
         fixed = linear_state(known)
         lifted = lifted_state(known, int(self.model.cls), seed=self.seed)
         refitted = "one affine operator a layer from X_0, refitted on propagated states"
@@ -239,7 +239,7 @@ class Climb:
         )  # fmt: skip
         kernel(
             "P7 kernel", lambda X: [Features(fixed.logs(X), ENERGY_WEIGHT), *start(X)],
-            fixed.cost() + start.cost(),
+            fixed.cost() + of_start,
             "P6 with a kernel correction on X_0's features and P6's energies",
         )  # fmt: skip
         fits: dict[str, Callable[[Model, Recording], Landmarks]] = {

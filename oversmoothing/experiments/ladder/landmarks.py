@@ -11,7 +11,7 @@ at every layer.
 """
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -48,8 +48,7 @@ class Grid:
 
     @classmethod
     def of(cls, tokens: int, cls_token: bool) -> "Grid":
-        """The stages of a grid of tokens. Raises `InputError` where the patches are no square of at
-        least 4 x 4."""
+        """The stages of a grid of tokens."""
         prefix = int(cls_token)
         side = round((tokens - prefix) ** 0.5)
         if side * side != tokens - prefix or side < 4:
@@ -118,19 +117,12 @@ class Coordinates:
         return torch.cat([Q, Q.mean(1, keepdim=True).expand(-1, Q.shape[1], -1)], dim=-1)
 
 
-class TokenFfn(Protocol):
-    """What stands in the place of an FFN: [..., d] to [..., d]; multiply-adds of a token."""
-
-    def __call__(self, N: Tensor) -> Tensor: ...
-    def cost(self) -> int: ...
-
-
 @dataclass(frozen=True)
 class Stage:
     """layers: numbers; own: the landmarks' places in the context; bias [prefix + c]: on the logits;
     weights [prefix + k]: how many tokens of the image each landmark stands for; environment: of the
     context, or None where landmarks attend to one another alone; ffns: one a layer in the place of
-    the model's own, or none."""
+    the model's own (`reduced.ReducedFfn`), or none."""
 
     layers: range
     prefix: int
@@ -138,7 +130,7 @@ class Stage:
     bias: Tensor
     weights: Tensor
     environment: Environment | None = None
-    ffns: tuple[TokenFfn, ...] = ()
+    ffns: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, grid: Grid, layers: range, tokens: Tensor, context: Tensor) -> "Stage":
@@ -224,8 +216,7 @@ def _mixed(layer: Layer, N: Tensor, context: Tensor, bias: Tensor) -> Tensor:
 
 
 def patch_states(model: Model, calibration: recording.Recording) -> Tensor:
-    """The calibration states of a model that P7 applies to. Raises `InputError` for texts, and for
-    Post-LN or causal models."""
+    """The calibration states of a model that P7 applies to."""
     if model.causal or model.modality != "vision":
         raise InputError(
             f"'{model.name}' is no vision model without a mask: P7 stands on a grid of patches"

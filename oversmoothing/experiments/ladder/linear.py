@@ -18,6 +18,7 @@ fitted by ridge to calibration states (as T1's operator, the only mixing of toke
 mean). On (z, X_hat) these are linear operators, one a layer, that leave z as it is.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,32 +37,35 @@ SPREAD = 2.0  # standard deviation of x G, where g has 1
 LIFTED_PENALTY = 1e-3  # of each feature's mean square
 FLOOR = 1e-6  # of the mean of these: features that never vary
 IMAGE_PENALTIES = tuple(10.0**k for k in range(1, 6))
+# X_0 [m, n, d] alone -> X_hat_1 ... X_hat_L, each [m, n, d].
+States = Callable[[Tensor], list[Tensor]]
 
 
 @dataclass(frozen=True)
 class PropagatedState:
-    """The fitted P6; shape (layers, n, d); missing [layers + 1, 2]: energy of HFC and of LFC that
-    the propagated states lack in the calibration mean."""
+    """The fitted P6; operations: multiply-adds of the states; shape (layers, n, d); missing
+    [layers + 1, 2]: energy of HFC and of LFC that the states lack in the calibration mean."""
 
-    operators: "LinearMaps | LiftedMaps"
+    states: States
+    operations: int
     shape: tuple[int, int, int]
     missing: Array
     read: Predictor
 
     @classmethod
-    def fit(cls, operators: "LinearMaps | LiftedMaps", calibration: Recording) -> "PropagatedState":
+    def fit(cls, states: States, operations: int, calibration: Recording) -> "PropagatedState":
         """Fit what is missing and the reading to calibration images."""
-        energies = _energies(operators, calibration.start)
+        energies = _energies(states, calibration.start)
         missing = np.maximum((np.exp(2 * calibration.logs) - energies).mean(0), 0.0)
         missing[0] = 0.0
         _, n, d = calibration.start.shape
         read = ridge(_half_logs(energies + missing), calibration.change)
-        return cls(operators, (len(missing) - 1, n, d), missing, read)
+        return cls(states, operations, (len(missing) - 1, n, d), missing, read)
 
     def logs(self, start: Tensor) -> Array:
         """(log ||HFC||_F, log ||LFC||_F) of X_0 and of the propagated states with the missing
         energy put back, [m, 2 (layers + 1)], from X_0 [m, n, d] alone."""
-        return _half_logs(_energies(self.operators, start) + self.missing)
+        return _half_logs(_energies(self.states, start) + self.missing)
 
     def predict(self, start: Tensor) -> Array:
         """Changes of log HFC/LFC [m, layers] from X_0 [m, n, d]."""
@@ -70,40 +74,26 @@ class PropagatedState:
     def cost(self) -> int:
         """Multiply-adds for one image: the states, their energies and the reading."""
         layers, n, d = self.shape
-        return self.operators.cost() + (layers + 1) * 2 * n * d + 2 * (layers + 1) * layers
-
-
-@dataclass(frozen=True)
-class LinearMaps:
-    """means [layers, n, d]: B; centres [layers, n, d]: B_hat; maps [layers, d, d]: M."""
-
-    means: Tensor
-    centres: Tensor
-    maps: Tensor
-
-    def states(self, start: Tensor) -> list[Tensor]:
-        """X_hat_1 ... X_hat_L, each [m, n, d], from X_0 [m, n, d] alone."""
-        states = [start]
-        for centre, M, mean in zip(self.centres, self.maps, self.means, strict=True):
-            states.append(mean + (states[-1] - centre) @ M)
-        return states[1:]
-
-    def cost(self) -> int:
-        layers, n, d = self.centres.shape
-        return layers * n * d * d
+        return self.operations + (layers + 1) * 2 * n * d + 2 * (layers + 1) * layers
 
 
 def linear_state(calibration: Recording) -> PropagatedState:
-    """Fit to calibration images and their states."""
-    states, X = calibration.states, calibration.start
-    assert states is not None
-    means, centres, maps = states[1:].mean(1), [], []
-    for after, mean in zip(states[1:], means, strict=True):
+    """Fit to calibration images and their states; means: B, centres: B_hat, maps: M."""
+    known, X = calibration.states, calibration.start
+    assert known is not None
+    means, centres, maps = known[1:].mean(1), [], []
+    for after, mean in zip(known[1:], means, strict=True):
         centres.append(X.mean(0))
         maps.append(_fit(X, after, centres[-1], mean))
         X = torch.cat([mean + (x - centres[-1]) @ maps[-1] for x in torch.split(X, PARTS)])
-    operators = LinearMaps(means, torch.stack(centres), torch.stack(maps))
-    return PropagatedState.fit(operators, calibration)
+
+    def states(start: Tensor) -> list[Tensor]:
+        states = [start]
+        for centre, M, mean in zip(centres, maps, means, strict=True):
+            states.append(mean + (states[-1] - centre) @ M)
+        return states[1:]
+
+    return PropagatedState.fit(states, means.numel() * X.shape[-1], calibration)
 
 
 def _fit(X: Tensor, Y: Tensor, centre: Tensor, target: Tensor) -> Tensor:
@@ -121,12 +111,12 @@ def _fit(X: Tensor, Y: Tensor, centre: Tensor, target: Tensor) -> Tensor:
     return M
 
 
-def _energies(operators: "LinearMaps | LiftedMaps", start: Tensor) -> Array:
+def _energies(states: States, start: Tensor) -> Array:
     """(||HFC||^2, ||LFC||^2) of X_0 [m, n, d] and of the states from it, [m, layers + 1, 2]."""
     parts = []
     for X in torch.split(start, PARTS):
         energies = []
-        for Y in (X, *operators.states(X)):
+        for Y in (X, *states(X)):
             mean = Y.mean(1, keepdim=True)
             hfc = (Y - mean).square().sum((1, 2))
             energies.append(torch.stack([hfc, Y.shape[1] * mean.square().sum((1, 2))], dim=-1))
@@ -175,47 +165,19 @@ class Lift:
         return torch.cat([content, torch.relu(content @ self.G + self.g)], dim=-1) - self.centre
 
 
-@dataclass(frozen=True)
-class LiftedMaps:
-    """means [layers, n, d]: B; maps [layers, d + K, d]: M; image: R, [d + K] to the shift of the
-    ordinary tokens [d] and of each prefix token (CLS) [prefix d], a layer."""
-
-    lift: Lift
-    prefix: int
-    means: Tensor
-    maps: Tensor
-    image: tuple[Predictor, ...]
-
-    def states(self, start: Tensor) -> list[Tensor]:
-        d = start.shape[-1]
-        z = self.lift(start)[:, self.prefix :]
-        mean = z.mean(1).double().numpy()
-        states = []
-        for B, M, image in zip(self.means, self.maps, self.image, strict=True):
-            shift = torch.from_numpy(image(mean)).float()
-            tokens = z @ M + shift[:, None, :d]
-            front = shift[:, d:].reshape(len(shift), self.prefix, d)
-            states.append(B + torch.cat([front, tokens], dim=1))
-        return states
-
-    def cost(self) -> int:
-        # Of every ordinary token, of their mean, and of that once more for each prefix token.
-        lift = len(self.lift.place) * self.lift.G.numel()
-        return lift + self.maps.numel() * (self.means.shape[1] + 1)
-
-
 def lifted_state(
     calibration: Recording, prefix: int = 0, *, functions: int = FUNCTIONS, seed: int = 0
 ) -> PropagatedState:
     """Fit to calibration images and their states; prefix: tokens in front that hold no content of
-    their own."""
-    states, start = calibration.states, calibration.start
-    assert states is not None
+    their own. means: B, maps: M, image: R, [d + K] to the shift of the ordinary tokens [d] and of
+    each prefix token (CLS) [prefix d]."""
+    known, start = calibration.states, calibration.start
+    assert known is not None
     m, _, d = start.shape
-    layers = len(states) - 1
+    layers = len(known) - 1
     lift = Lift.fit(start, functions, seed)
     size = d + functions
-    means = states[1:].mean(1)
+    means = known[1:].mean(1)
     gram = torch.zeros(size, size, dtype=torch.float64)
     cross = torch.zeros(size, layers * d, dtype=torch.float64)
     over = []
@@ -227,19 +189,31 @@ def lifted_state(
         rows = (z - mean).flatten(0, 1)
         gram += (rows.T @ rows).double()
         for number in range(layers):
-            Y = states[number + 1, first : first + PARTS, prefix:] - means[number, prefix:]
+            Y = known[number + 1, first : first + PARTS, prefix:] - means[number, prefix:]
             part = (rows.T @ (Y - Y.mean(1, keepdim=True)).flatten(0, 1)).double()
             cross[:, number * d : (number + 1) * d] += part
     diagonal = gram.diagonal()
     floor = max(FLOOR * float(diagonal.mean()), 1e-300)
     gram += LIFTED_PENALTY * torch.diag(diagonal.clamp_min(floor))
     maps = torch.linalg.solve(gram, cross).float().reshape(size, layers, d).transpose(0, 1)
+    maps = maps.contiguous()
     mean = torch.cat(over)
     image = []
-    for after, B, M in zip(states[1:], means, maps, strict=True):
+    for after, B, M in zip(known[1:], means, maps, strict=True):
         Y = after - B
         left = Y[:, prefix:].mean(1) - mean @ M
         target = torch.cat([left, Y[:, :prefix].flatten(1)], dim=1)
         image.append(ridge(mean.double().numpy(), target.double().numpy(), IMAGE_PENALTIES))
-    operators = LiftedMaps(lift, prefix, means, maps.contiguous(), tuple(image))
-    return PropagatedState.fit(operators, calibration)
+
+    def states(start: Tensor) -> list[Tensor]:
+        z = lift(start)[:, prefix:]
+        mean, states = z.mean(1).double().numpy(), []
+        for B, M, own in zip(means, maps, image, strict=True):
+            shift = torch.from_numpy(own(mean)).float()
+            front = shift[:, d:].reshape(len(shift), prefix, d)
+            states.append(B + torch.cat([front, z @ M + shift[:, None, :d]], dim=1))
+        return states
+
+    # Of every ordinary token, of their mean, and of that once more for each prefix token.
+    cost = len(lift.place) * lift.G.numel() + maps.numel() * (means.shape[1] + 1)
+    return PropagatedState.fit(states, cost, calibration)

@@ -79,8 +79,7 @@ def record(
     model: Model, inputs: Iterable[Any], *, states: bool = False,
     watch: Callable[[Extraction], None] | None = None, batch_size: int = 25,
 ) -> Recording:  # fmt: skip
-    """Run the model on the inputs; watch: sees every batch, with its attention. Raises `InputError`
-    for inputs of different lengths."""
+    """Run the model on the inputs; watch: sees every batch, with its attention."""
     starts, logs, kept = [], [], []
     for batch in stream(model, inputs, batch_size=batch_size, attention=watch is not None):
         if not bool(batch.keep.all()):  # the ladder's operators act on n tokens that all exist

@@ -53,9 +53,7 @@ class HiddenUnits:
 
     @classmethod
     def of(cls, layer: Layer, name: str) -> "HiddenUnits":
-        """Those of a layer, called `name` in messages; found by watching the FFN run. Raises
-        `InputError` where it is not two linear layers around a known activation (`feed_forward`).
-        """
+        """Those of a layer, called `name` in messages; found by watching the FFN run."""
         if layer.ffn is None:
             raise InputError(f"{name} has no FFN: there are no hidden units to keep")
         unknown = InputError(

@@ -204,31 +204,22 @@ def principal_directions(Y: Tensor, k: int) -> Tensor:
     return leading
 
 
-@dataclass(frozen=True)
-class StartFeatures:
-    """The blocks of P0''': principal energies and means of X_0, with and without each position's
-    calibration mean, and the logs of the leading singular values of HFC."""
+def start_features(start: Tensor) -> tuple[Callable[[Tensor], list[Features]], int]:
+    """(the blocks of P0''', multiply-adds of them), fitted to X_0 [m, n, d]: principal energies and
+    means, with and without each position's calibration mean, and the logs of the leading singular
+    values of HFC."""
+    n, d = start.shape[1:]
+    content, whole = StateFeatures.fit(start, content=True), StateFeatures.fit(start)
 
-    content: StateFeatures
-    whole: StateFeatures
-    shape: tuple[int, int]
-
-    @classmethod
-    def fit(cls, start: Tensor) -> "StartFeatures":
-        n, d = start.shape[1:]
-        return cls(StateFeatures.fit(start, content=True), StateFeatures.fit(start), (n, d))
-
-    def __call__(self, start: Tensor) -> list[Features]:
+    def features(start: Tensor) -> list[Features]:
         rows = []
         for X in torch.split(start, PARTS):
             sigma = torch.linalg.svdvals((X - X.mean(1, keepdim=True)).double())
             floor = 1e-12 * sigma[:, :1] + 1e-300
             rows.append((sigma[:, :VALUES] + floor).log())
-        return [*self.content(start), *self.whole(start), Features(torch.cat(rows).numpy())]
+        return [*content(start), *whole(start), Features(torch.cat(rows).numpy())]
 
-    def cost(self) -> int:
-        n, d = self.shape
-        return self.content.cost(n) + self.whole.cost(n) + singular_value_cost(n, d)
+    return features, content.cost(n) + whole.cost(n) + singular_value_cost(n, d)
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,7 @@ class Widened(Tensor):
 
 @contextmanager
 def in_float32(module: nn.Module) -> Iterator[None]:
-    """Half-precision parameters are `Widened` within, buffers float32; the same as before on
-    leaving."""
+    """Within it half-precision parameters are `Widened`, and buffers float32."""
     places = [p for owner in module.modules() for p in (owner._parameters, owner._buffers)]
     held: list[tuple[dict[str, Any], str, Tensor]] = [
         (place, name, each)

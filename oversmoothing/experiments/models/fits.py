@@ -187,8 +187,7 @@ def _own_bias(g: Graph, a: int, b: int, of: Map, made: Tensor) -> Tensor | None:
 def _as_before(
     g: Graph, _: nn.Module, a: int, b: int, v: int, __: Pick, ___: Tensor, before: Map | None
 ) -> Map | None:
-    """By the entries of v that were found in another weight with which the same is done, and the
-    only bias there."""
+    """By the entries found in another weight with which the same is done, and the only bias."""
     others = [t for u in g.constants(a, b, frozenset()) if u != v and (t := g.values[u]).ndim]
     if before is None or before.one is None or len(others) > 1:
         return None
@@ -265,8 +264,7 @@ KINDS: tuple[Literal["none", "rms", "layer"], ...] = ("none", "rms", "layer")
 
 
 def _fit(X: Tensor, F: Tensor, constants: set[float], likely: str) -> Norm:
-    """The norm of the least error in F = gain N(X) + shift, over tokens [T, d]; the likely kind is
-    tried first."""
+    """The norm of the least error in F = gain N(X) + shift, [T, d]; the likely kind goes first."""
     size, best = float(F.abs().max()) or 1.0, (torch.inf, NO_NORM)
     # What is the same of every token is any kind with gains of 0: it counts as none.
     varies = bool((F - F.mean(0)).abs().max() > ENOUGH * size)

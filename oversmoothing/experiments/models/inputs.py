@@ -341,10 +341,7 @@ def images_of(
 
 
 def by_channel(value: Any, name: str, place: str) -> tuple[float, ...]:
-    """The mean or std of pixels that a file states, a number a channel; each std is positive.
-
-    Raises `InputError` for anything else.
-    """
+    """The mean or std of pixels that a file states, a number a channel; each std is positive."""
     right = isinstance(value, list | tuple) and len(value) == CHANNELS
     if right:
         right = all(type(x) in (int, float) and abs(x) < LARGEST for x in value)

@@ -226,8 +226,7 @@ class Graph:
         return made
 
     def block(self, product: int, end: int) -> Call:
-        """The innermost call of a module that holds the product and gives `end`; where there is
-        none, that of the whole."""
+        """The innermost call that holds the product and gives `end`, or that of the whole."""
         call = self.made(product).call
         assert call is not None
         while call.within and all(self.root(v) != self.root(end) for v in call.outs):

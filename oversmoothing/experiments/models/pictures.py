@@ -58,8 +58,7 @@ def looked_in(data_dir: str | os.PathLike[str] | None) -> str:
 
 @dataclass(frozen=True)
 class Pictures(Sequence[Image.Image]):
-    """A picture for each item, opened when it is asked for: thousands take no memory, and a slice
-    of them none."""
+    """A picture for each item, opened when it is asked for: thousands take no memory."""
 
     items: Sequence[Any]
     opened: Callable[[Any], Image.Image]
@@ -206,10 +205,7 @@ def named_pictures(
     name: str, count: int | None, data_dir: str | os.PathLike[str] | None
 ) -> Pictures:
     """The first `count` pictures of a folder, here or within the real inputs, or test images of
-    CIFAR-100 where that is the name and no folder here has it.
-
-    Raises `InputError` where there are none.
-    """
+    CIFAR-100 where that is the name and no folder here has it."""
     if is_cifar100(name):
         return cifar100(real_inputs(data_dir), "test", None if count is None else range(count))
     place = within(name, data_dir)

@@ -216,8 +216,7 @@ def _stored(t: Any) -> int:
 
 @contextmanager
 def running(mode: Scoped) -> Iterator[None]:
-    """The mode on, told of the calls of modules; attention by its formula, no fused layer,
-    nothing compiled."""
+    """The mode on and told of calls; attention by its formula, nothing fused or compiled."""
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     with ExitStack() as within:
@@ -234,8 +233,7 @@ def running(mode: Scoped) -> Iterator[None]:
 
 
 class Tape(Scoped):  # type: ignore[no-untyped-call]
-    """Every operation of a pass. A tensor that is written to gets a new number, and so do its
-    views."""
+    """Every operation of a pass; a tensor that is written to gets a new number, its views too."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__(module)

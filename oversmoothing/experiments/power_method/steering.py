@@ -52,8 +52,7 @@ def eigendirections(H: Matrix) -> list[Direction]:
 
 
 def principal(directions: list[Direction], rule: Rule) -> int:
-    """Which of them dominates: 'power' by |lambda|, as without a residual; 'residual' by
-    |1 + lambda| (N-2605.25619-direction)."""
+    """Which dominates: 'power' by |lambda|, 'residual' by |1 + lambda| (N-2605.25619-direction)."""
     shift = 1.0 if rule == "residual" else 0.0
     return int(np.argmax([abs(shift + each.value) for each in directions]))
 
@@ -194,10 +193,7 @@ def thresholds(model: Model, by_norm: Sequence[float], u: Matrix) -> Matrix:
 
 @contextmanager
 def steering(model: Model, u: Matrix, alphas: Matrix) -> Iterator[None]:
-    """Within it the model's layers have the further head.
-
-    Raises `InputError` for a model whose norms in front of attention are no modules.
-    """
+    """Within it the model's layers have the further head."""
     with ExitStack() as hooks:
         for layer, alpha in zip(model.layers, alphas, strict=True):
             norm = layer.norm_attention.module

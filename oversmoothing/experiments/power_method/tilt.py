@@ -18,7 +18,7 @@ import pandas as pd
 
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.spectra import Direction
-from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, mean_interval
+from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, mean_interval, mean_intervals
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.power_method.steering import (
     Matrix,
@@ -55,24 +55,20 @@ class Tilts(Result):
         self.tilt, self.values, self.rank_random = tilt, values, rank_random
         self.apart: np.ndarray = np.asarray(values[:, 0] != values[:, 1])
         inputs = tilt.shape[2]
-        rows = []
-        for layer in range(len(values)):
-            for k, rule in enumerate(RULES):
-                mean, low, high = mean_interval(tilt[layer, k])
-                rows.append(
-                    {
-                        "layer": layer + 1,
-                        "largest": rule,
-                        "eigenvalue": f"{values[layer, k]:.3g}",
-                        "share_before": float(start[layer, k].mean()),
-                        "tilt": mean,
-                        "low": low,
-                        "high": high,
-                        "inputs": inputs,
-                        "above_random": rank_random[layer, k],
-                        "above_other": rank_other[layer, k],
-                    }
-                )
+        layers = len(values)
+        mean, low, high = mean_intervals(tilt.reshape(2 * layers, inputs))
+        rows = {
+            "layer": np.repeat(np.arange(1, layers + 1), 2),
+            "largest": RULES * layers,
+            "eigenvalue": [f"{value:.3g}" for value in values.ravel()],
+            "share_before": start.mean(2).ravel(),
+            "tilt": mean,
+            "low": low,
+            "high": high,
+            "inputs": inputs,
+            "above_random": rank_random.ravel(),
+            "above_other": rank_other.ravel(),
+        }
         tables = {"layers": Table(pd.DataFrame(rows), number="{:.3f}")}
         sentences = self._sentences()
         if steered is not None:

@@ -189,33 +189,28 @@ def observed(remedy: Remedy, layers: Drawn, depth: int = DEPTH) -> Tensor | None
         shape = (len(X), len(remedy.p), *X.shape[1:])
         X = remedy.spread(X) + 0.1 * torch.randn(shape, generator=draw, dtype=X.dtype)
     first = acting.own_values(X, W)
-    runs = [_Run(X, first), _Run(X - mean_token(X), first - mean_token(first))]
+    none = torch.zeros(len(X), dtype=X.dtype)
+    runs = [(X, first, none), (X - mean_token(X), first - mean_token(first), none)]
     logs = []
     for layer in range(1, depth + 1):
-        for run in runs:
-            run.step(acting, A, W)
-        runs[1].X = runs[1].X - mean_token(runs[1].X)
+        (whole, _, low), (Y, own, high) = runs = [_stepped(acting, A, W, *run) for run in runs]
+        runs[1] = Y - mean_token(Y), own, high
         if layer in (depth // 2, depth):
-            low, high = (_size(part) for part in (mean_token(runs[0].X).expand_as(X), runs[1].X))
-            logs.append(high.log() + runs[1].log - low.log() - runs[0].log)
+            sizes = [_size(part).log() for part in (mean_token(whole).expand_as(X), runs[1][0])]
+            logs.append(sizes[1] + high - sizes[0] - low)
     slope: Tensor = (logs[1] - logs[0]) / (depth - depth // 2)
     return slope.where(~logs[1].isposinf(), torch.inf)
 
 
-class _Run:
-    """A state with the factor taken out of it; what the first layer left is scaled with it."""
-
-    def __init__(self, X: Tensor, first: Tensor) -> None:
-        self.X, self.first = X, first
-        self.log = torch.zeros(len(X), dtype=X.dtype)
-
-    def step(self, remedy: Remedy, A: Tensor, W: Tensor) -> None:
-        self.X = remedy.layer(self.X, A, W, self.first)
-        # With the first layer's values in it: both belong to one linear system.
-        size = torch.maximum(_size(self.X), _size(self.first)).clamp(min=1e-300)
-        self.X = self.X / size.view(-1, *[1] * (self.X.ndim - 1))
-        self.first = self.first / size.view(-1, *[1] * (self.first.ndim - 1))
-        self.log = self.log + size.log()
+def _stepped(
+    remedy: Remedy, A: Tensor, W: Tensor, X: Tensor, first: Tensor, log: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """A state behind a layer with a factor taken out of it, the first layer's values over that
+    factor (both belong to one linear system), and the log of the factors so far."""
+    X = remedy.layer(X, A, W, first)
+    size = torch.maximum(_size(X), _size(first)).clamp(min=1e-300)
+    over = size.view(-1, *[1] * (X.ndim - 1)), size.view(-1, *[1] * (first.ndim - 1))
+    return X / over[0], first / over[1], log + size.log()
 
 
 def _size(X: Tensor) -> Tensor:

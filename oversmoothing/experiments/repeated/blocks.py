@@ -14,13 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from oversmoothing.experiments.inspection.extract import (
-    batches,
-    call_arguments,
-    check_inputs,
-    extract,
-    prepared,
-)
+from oversmoothing.experiments.inspection.extract import batches, call_arguments, extract, prepared
 from oversmoothing.experiments.models.layers import attention_of
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
 from oversmoothing.experiments.study.atlas import factors
@@ -92,8 +86,7 @@ class BlockMap:
 
 
 def own_blocks(model: Model) -> list[tuple[int, ...]]:
-    """Each block of the model by itself, by its layer's number from 1; one that serves as several
-    layers (ALBERT) once."""
+    """Each block by itself, by its layer's number from 1; one that serves several layers once."""
     first: dict[int, int] = {}
     for number, layer in enumerate(model.layers, 1):
         first.setdefault(id(layer.block), number)
@@ -110,8 +103,7 @@ class Recorded:
 
 @contextmanager
 def plain_attention(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode, and attention by its formula: the kernels that have no forward mode are left
-    out within."""
+    """Evaluation mode, and attention by its formula: fused kernels have no forward mode."""
     with evaluating(module), sdpa_kernel(SDPBackend.MATH):
         yield
 
@@ -119,8 +111,7 @@ def plain_attention(module: nn.Module) -> Iterator[None]:
 def recorded(model: Model, batch: Any) -> Recorded:
     """The blocks as they are called on a batch of inputs of one length, and its streams.
 
-    Every part is held against the model's description (`extract`). Raises `InputError` for inputs
-    of different lengths, a model in half precision, and what `extract` refuses.
+    Every part is held against the model's description (`extract`).
     """
     if model.dtype.itemsize < 4:
         raise InputError(
@@ -155,18 +146,13 @@ def recorded(model: Model, batch: Any) -> Recorded:
 def runs(model: Model, inputs: Iterable[Any], size: int = BATCH) -> Iterator[tuple[Any, Recorded]]:
     """(batch, what is `recorded` of it) for so many inputs at a time, texts one by one. Raises
     `InputError` for no inputs, and as `recorded` does."""
-    check_inputs(inputs)
-    none = True
     for one in batches(inputs, 1 if model.modality == "text" else size):
-        batch, none = prepared(model, one), False
+        batch = prepared(model, one)
         yield batch, recorded(model, batch)
-    if none:
-        raise InputError("there are no inputs: give at least one image or text")
 
 
 def jvp(f: BlockMap, X: Tensor, D: Tensor) -> Tensor:
-    """The derivative of a block at X [b, n, d] in the direction D [b, n, d]. Raises `InputError`
-    where a part of the block has no derivative in forward mode."""
+    """The derivative of a block at X [b, n, d] in the direction D [b, n, d]."""
     try:
         moved: Tensor = torch.func.jvp(f, (X,), (D,))[1]
     except RuntimeError as error:

@@ -18,7 +18,7 @@ positions and norms; only the FFN's own Jacobian is taken by jvp, of the FFN on 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -183,10 +183,10 @@ def growth(model: Model, run: Recorded, generator: torch.Generator, size: float 
         )
     rows = []
     with torch.no_grad(), plain_attention(model.module):
-        along = _Along(states[0], generator, size)
-        for f, X in zip(run.blocks, states, strict=False):
+        along = _along(run.blocks, states, generator, size)
+        for f, X, carried in zip(run.blocks, states, along, strict=False):
             check_consensus(f, X)
-            rows.append(_layer(f, X, generator, size) | along.step(f, X))
+            rows.append(_layer(f, X, generator, size) | carried)
         leading, moved = exponents(run.blocks, states, generator)
     logs = torch.stack([log_ratio(X) for X in states])
     whole = {"exponents": leading, "moved": moved[None], "logs": logs}
@@ -258,28 +258,23 @@ def _layer(f: BlockMap, X: Tensor, generator: torch.Generator, size: float) -> d
     }
 
 
-class _Along:
-    """A perturbation that goes with the streams layer by layer, carried by Df and really made."""
-
-    def __init__(self, X: Tensor, generator: torch.Generator, size: float) -> None:
-        b, n, d = X.shape
-        self.tangent = unit(differences(torch.randn(b, n, d, generator=generator, dtype=X.dtype)))
-        self.size = size * lengths(X)
-        self.real = X + self.size[:, None, None] * self.tangent
-        # Logs of the differences so far, of the tangent and of the real pair.
-        self.far = torch.zeros(b, dtype=X.dtype), torch.zeros(b, dtype=X.dtype)
-        self.scale = torch.zeros(b, dtype=X.dtype)
-
-    def step(self, f: BlockMap, X: Tensor) -> dict[str, Tensor]:
-        self.tangent = jvp(f, X, self.tangent)
-        size = lengths(self.tangent)
-        self.scale = self.scale + size.log()
-        self.tangent = self.tangent / size[:, None, None]
-        self.real = f(self.real)
-        tangent = lengths(differences(self.tangent)).log() + self.scale
-        real = (lengths(differences(self.real - f(X))) / self.size).log()
-        before, self.far = self.far, (tangent, real)
-        return {"tangent": tangent - before[0], "run": real - before[1]}
+def _along(
+    blocks: Sequence[BlockMap], states: Sequence[Tensor], generator: torch.Generator, size: float
+) -> Iterator[dict[str, Tensor]]:
+    """By layer, of a perturbation that goes with the streams, carried by Df and really made."""
+    X = states[0]
+    tangent = unit(differences(torch.randn(X.shape, generator=generator, dtype=X.dtype)))
+    reach = size * lengths(X)
+    real = X + reach[:, None, None] * tangent
+    # Logs of the differences so far, of the tangent and of the real pair.
+    far = scale = torch.zeros(2, len(X), dtype=X.dtype)
+    for f, X in zip(blocks, states, strict=False):
+        tangent = jvp(f, X, tangent)
+        scale = scale + lengths(tangent).log()
+        tangent, real, before = unit(tangent), f(real), far
+        apart = lengths(differences(real - f(X))) / reach
+        far = torch.stack([lengths(differences(tangent)).log() + scale[0], apart.log()])
+        yield dict(zip(("tangent", "run"), far - before, strict=True))
 
 
 FRAME = 3

@@ -37,8 +37,7 @@ NAN = math.nan
 
 
 def recorded_rows() -> list[dict[str, Any]]:
-    """The rows that come with the package, in `results/rows.jsonl`; none where no run is on
-    record."""
+    """The rows of `results/rows.jsonl` in the package; none where no run is on record."""
     return read_rows(RECORDED / ROWS)
 
 
@@ -151,35 +150,26 @@ def decide(question: Question, seen: np.ndarray, confidence: float = 0.95) -> De
         return Decided(float(seen.mean()) if n else NAN, NAN, NAN, n, "open", 1.0)
     mean, low, high = mean_interval(seen, fewest=2, confidence=confidence)
     error = float(np.std(seen, ddof=1)) / n**0.5
-
-    def beyond(end: float, side: float = 1.0) -> float:
-        """The smallest level at which the interval lies above `end`, or below it (side -1)."""
-        gap = side * (mean - end)
-        if error == 0:
-            return 0.0 if gap > 0 else 1.0
-        return min(1.0, 2 * float(student.sf(gap / error, n - 1)))
-
-    margin, negligible = question.margin, question.negligible
-    sign = -1.0 if question.predicts == "less" else 1.0
-    if question.predicts == "within":
-        levels = {
-            "supported": max(beyond(-margin), beyond(margin, -1)),
-            "refuted": min(beyond(margin), beyond(-margin, -1)),
-        }
-    else:
-        # Of a difference the margin is how far beyond 0 it must lie; else it is the end itself.
-        end = sign * margin if question.second else margin
-        levels = {"supported": beyond(end, sign)}
-        if negligible:
-            small = SMALLER if sign * mean > 0 else OTHER_WAY
-            small = NOTHING if low <= 0 <= high else small
-            levels[small] = max(beyond(-negligible), beyond(negligible, -1))
-        levels["refuted"] = beyond(0.0 if question.second else end, -sign)
-    level = 1 - confidence
-    for decision, p in levels.items():
-        if p < level:
-            return Decided(mean, low, high, n, decision, p)
+    small = SMALLER if mean * (-1.0 if question.predicts == "less" else 1.0) > 0 else OTHER_WAY
+    for decision, gap in _beyond(question, mean).items():
+        # The smallest level at which the interval lies beyond that end.
+        p = min(1.0, 2 * float(student.sf(gap / error, n - 1))) if error else float(gap <= 0)
+        if p < 1 - confidence:
+            inside = NOTHING if low <= 0 <= high else small
+            return Decided(mean, low, high, n, inside if decision == NOTHING else decision, p)
     return Decided(mean, low, high, n, "open", 1.0)
+
+
+def _beyond(question: Question, mean: float) -> dict[str, float]:
+    """How far a mean lies beyond the ends by which the rule decides, in its order."""
+    margin, sign = question.margin, -1.0 if question.predicts == "less" else 1.0
+    if question.predicts == "within":
+        return {"supported": margin - abs(mean), "refuted": abs(mean) - margin}
+    # Of a difference the margin is how far beyond 0 it must lie; else it is the end itself.
+    end = sign * margin if question.second else margin
+    inside = {NOTHING: question.negligible - abs(mean)} if question.negligible else {}
+    refuted = sign * ((0.0 if question.second else end) - mean)
+    return {"supported": sign * (mean - end), **inside, "refuted": refuted}
 
 
 def holm(levels: Sequence[float]) -> list[float]:
@@ -212,17 +202,6 @@ def seeds_needed(
     return next((float(n) for n in every if power(n, sd, distance, confidence) >= wanted), NAN)
 
 
-def _distance(question: Question, mean: float) -> float:
-    """How far a mean lies from the nearest end by which the rule could decide."""
-    if question.predicts == "within":
-        return abs(question.margin - abs(mean))
-    sign = -1.0 if question.predicts == "less" else 1.0
-    end = sign * question.margin if question.second else question.margin
-    supported, refuted = sign * (mean - end), sign * ((0.0 if question.second else end) - mean)
-    nothing = question.negligible - abs(mean)
-    return max(supported, refuted, nothing)
-
-
 def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame:
     """A row a question. so_far: also of questions whose seeds are not all there."""
     made = []
@@ -239,7 +218,7 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
         shown = whole or so_far
         expected = question.sd if math.isnan(sd) else sd
         needed = seeds_needed(
-            float(seen.std(ddof=1)), _distance(question, answer.mean), chosen.power,
+            float(seen.std(ddof=1)), max(_beyond(question, answer.mean).values()), chosen.power,
             chosen.confidence,
         ) if len(seen) > 1 else NAN  # fmt: skip
         made.append(

@@ -208,10 +208,7 @@ def _bytes(value: Tensor) -> memoryview:
 def rows_of(model: Model, inputs: Sequence[Any] | Tensor | None = None) -> pd.DataFrame:
     """The rows of a model in the columns of SCHEMA; without inputs those about them are empty.
     Raises `InputError` where the model cannot run on the inputs, or is not as described."""
-    seen = None if inputs is None else _Seen(model)
-    if seen is not None and inputs is not None:
-        for _ in stream(model, inputs, batch_size=8, see=seen.see):
-            pass
+    seen = None if inputs is None else _attended(model, inputs)
     config = getattr(model.module, "config", None)
     common = {
         "schema": VERSION,
@@ -234,8 +231,10 @@ def rows_of(model: Model, inputs: Sequence[Any] | Tensor | None = None) -> pd.Da
                    "cos_start": layer.cos_start}  # fmt: skip
             row |= spectrum(layer, head)
             if seen is not None:
-                row["sink"] = seen.mean("sink", number, head)
-                row["consensus"] = np.nan if head is None else seen.mean("consensus", number, head)
+                heads = slice(None) if head is None else head
+                row["sink"] = float(seen["sink"][number][:, heads].mean())
+                if head is not None:
+                    row["consensus"] = float(seen["consensus"][number][:, head].mean())
             rows.append(row)
     return _in_schema(pd.DataFrame(rows))
 
@@ -274,47 +273,40 @@ def eigenvalues(layer: Layer, head: int | None, gained: bool = True) -> Complex:
     return values
 
 
-class _Seen:
-    """Sinks and dominance of every head, by layer, while the passes run."""
+def _attended(model: Model, inputs: Any) -> dict[str, list[Array]]:
+    """By layer [inputs, heads]: 'sink', and 'consensus', whether it dominates A_h and H_h (NaN
+    where the rows of attention do not sum to 1)."""
+    held: dict[str, list[list[Array]]] = {
+        name: [[] for _ in model.layers] for name in ("sink", "consensus")
+    }
+    values = [
+        [np.append(h, [0.0] * (layer.width < model.width)) for h in
+         (eigenvalues(layer, head) for head in range(layer.number))]
+        for layer in (each.kept() for each in model.layers)
+    ]  # fmt: skip
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.values: dict[tuple[str, int], list[Array]] = {}
-        zeros = [layer.width < model.width for layer in model.layers]
-        self.own = [
-            [np.append(h, 0.0) if zero else h for h in
-             (eigenvalues(layer, head) for head in range(layer.number))]
-            for layer, zero in zip((each.kept() for each in model.layers), zeros, strict=True)
-        ]  # fmt: skip
-
-    def see(self, number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
+    def see(number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
         for A in matrices(trace, keep):
-            sinks = A.mean(-2, dtype=np.float64).max(-1)
-            self.values.setdefault(("sink", number), []).append(sinks)
+            held["sink"][number].append(A.mean(-2, dtype=np.float64).max(-1))
             said = np.full(len(A), np.nan)
-            if not self.model.layers[number].sinks:  # rows that sum to 1
+            if not model.layers[number].sinks:
                 alone = mean_attention(A[:, None].astype(np.float32))
-                for k, (one, h) in enumerate(zip(alone, self.own[number], strict=True)):
+                for k, (one, h) in enumerate(zip(alone, values[number], strict=True)):
                     radii = dominance(attention_spectrum(one), h)
                     said[k] = float(radii.margin > _ROUNDING * radii.rho_consensus)
-            self.values.setdefault(("consensus", number), []).append(said)
+            held["consensus"][number].append(said)
 
-    def mean(self, name: str, number: int, head: int | None) -> float:
-        values = np.stack(self.values[name, number])
-        return float(values.mean() if head is None else values[:, head].mean())
+    for _ in stream(model, inputs, batch_size=8, see=see):
+        pass
+    return {name: [np.stack(each) for each in layers] for name, layers in held.items()}
 
 
 def _in_schema(frame: pd.DataFrame) -> pd.DataFrame:
     """The columns of SCHEMA in their order, of their kinds."""
-    frame = frame.reindex(columns=list(SCHEMA))
-    for name in SCHEMA:
-        if name in _TEXT:
-            frame[name] = frame[name].fillna("").astype(str)
-        elif name in _WHOLE:
-            frame[name] = frame[name].astype(np.int64)
-        else:
-            frame[name] = frame[name].astype(bool if name == "causal" else np.float64)
-    return frame
+    kinds = {"causal": bool} | dict.fromkeys(_TEXT, str) | dict.fromkeys(_WHOLE, np.int64)
+    empty = dict.fromkeys(_TEXT, "")
+    whole = frame.reindex(columns=list(SCHEMA)).fillna(empty)
+    return whole.astype({name: kinds.get(name, np.float64) for name in SCHEMA})
 
 
 def read_atlas(path: Path) -> pd.DataFrame:
@@ -336,23 +328,21 @@ def read_atlas(path: Path) -> pd.DataFrame:
 
 def faults(frame: pd.DataFrame) -> list[str]:
     """What cannot be so in rows of an atlas, in words; nothing for what may be joined."""
-    wrong = []
-    if (frame["schema"] != VERSION).any():
-        wrong.append(f"rows of another version than {VERSION}")
-    for name in _SHARES:
-        known = frame[name].dropna()
-        if ((known < 0) | (known > 1)).any():
-            wrong.append(f"{name} beyond 0 and 1")
-    if (frame["alignment"].abs() > 1 + 1e-9).any() or (frame["asymmetry"] < 0).any():
-        wrong.append("an alignment beyond 1, or an asymmetry below 0")
-    # |h| <= ||H||_F, and (Re tr H)^2 <= rank ||H||_F^2.
-    if (frame["radius"] > frame["norm"] * (1 + 1e-9)).any():
-        wrong.append("an eigenvalue larger than the norm of its H")
     counted = frame["negative"] * frame["eigenvalues"]
-    if (abs(counted - counted.round()) > 1e-6 * frame["eigenvalues"]).any():
-        wrong.append("a share that is no count of eigenvalues")
-    if frame["weights"].str.fullmatch("[0-9a-f]{64}").eq(False).any():
-        wrong.append("a hash of weights that is no SHA-256")
+    off = (counted - counted.round()).abs() > 1e-6 * frame["eigenvalues"]
+    leaning = (frame["alignment"].abs() > 1 + 1e-9) | (frame["asymmetry"] < 0)
+    odd = {
+        f"rows of another version than {VERSION}": frame["schema"] != VERSION,
+        **{f"{name} beyond 0 and 1": (frame[name] < 0) | (frame[name] > 1) for name in _SHARES},
+        "an alignment beyond 1, or an asymmetry below 0": leaning,
+        # |h| <= ||H||_F, and (Re tr H)^2 <= rank ||H||_F^2.
+        "an eigenvalue larger than the norm of its H":
+            frame["radius"] > frame["norm"] * (1 + 1e-9),
+        "a share that is no count of eigenvalues": off,
+        "a hash of weights that is no SHA-256":
+            frame["weights"].str.fullmatch("[0-9a-f]{64}").eq(False),
+    }  # fmt: skip
+    wrong = [words for words, rows in odd.items() if rows.any()]
     for key, own in frame.groupby(["weights", "inputs_hash"]):
         keys = own[["layer", "head"]]
         layers = set(own["layer"])
@@ -368,8 +358,7 @@ def faults(frame: pd.DataFrame) -> list[str]:
 
 
 def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """All rows, each model and inputs once: of equal hashes the later rows stand. Raises
-    `InputError` where rows of the same weights contradict each other."""
+    """All rows, each model and inputs once: of equal hashes the later rows stand."""
     whole = pd.concat(frames, ignore_index=True)
     for _, own in whole.groupby(["weights", "layer", "head"]):
         for name in ("negative", "disc", "alignment", "radius"):

@@ -30,7 +30,6 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import (
     batches,
-    check_inputs,
     extract,
     prepared_and_moved,
     tokens_of,
@@ -226,7 +225,6 @@ def _scores(model: Model, batch: Any) -> Tensor:
 
 def _batches(model: Model, inputs: Any, size: int) -> Iterator[Any]:
     """As the model reads them, where it lies; texts one by one, so that none is padded."""
-    check_inputs(inputs)
     size = 1 if model.modality == "text" and not isinstance(inputs, Tensor) else size
     for part in batches(inputs, size):
         yield prepared_and_moved(model, part)

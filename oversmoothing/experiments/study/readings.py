@@ -13,6 +13,7 @@ exact zeros of H or to rounding) and, in E3 alone, 'undecided' (Arnoldi's method
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,23 +63,21 @@ SHOWN = ("reading", "class", "count", "cases", "images", "percent", "percent_low
 Reading = Callable[[Layer, Attention, Folding], NDArray[np.str_]]
 
 
-def reading_e1(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
-    """E1: each head's own A and H_h, the maximum over all pairs of eigenvalues."""
-    m, heads, n, _ = attention.shape
-    verdicts = spectral_verdicts(
-        _plain(attention).reshape(m * heads, n, n),
-        own_values(layer, folding),
-        np.tile(np.arange(heads), m),
-    )
-    return np.asarray(verdicts.dominant).reshape(m, heads)
+def by_spectra(
+    layer: Layer, attention: Attention, folding: Folding, *, heads: bool, alone: bool = False
+) -> NDArray[np.str_]:
+    """Where |1 + h a| is largest; alone: for each h_j by itself, else over all pairs.
 
-
-def reading_e2(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
-    """E2: the mean over heads of A and the whole H, the maximum over all pairs."""
-    mean = mean_attention(attention)
-    index = np.zeros(len(mean), dtype=np.intp)
-    verdicts = spectral_verdicts(mean, [whole_values(layer, folding)], index)
-    return np.asarray(verdicts.dominant)[:, None]
+    heads: of each head's own A and H_h, with its d - r zeros; else of the mean A and the whole H.
+    """
+    A = _plain(attention) if heads else mean_attention(attention)[:, None]
+    H = own_values(layer, folding) if heads else [whole_values(layer, folding)]
+    if alone:
+        each = (zip(image, H, strict=True) for image in normalised(A))
+        return np.stack([np.concatenate([_alone(*pair) for pair in pairs]) for pairs in each])
+    index = np.tile(np.arange(len(H)), len(A))
+    verdicts = spectral_verdicts(A.reshape(-1, *A.shape[2:]), H, index)
+    return np.asarray(verdicts.dominant).reshape(len(A), len(H))
 
 
 def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
@@ -102,30 +101,13 @@ def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[
     return np.array([[won(normalised(A))] for A in attention])
 
 
-def reading_e4(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
-    """E4: for each h_j of the whole H alone, the largest |1 + h_j a| over spec of the mean A."""
-    head = whole_values(layer, folding)
-    return np.stack([_alone(A, head) for A in mean_attention(attention)])
-
-
-def reading_e4_heads(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
-    """E4 for each h_j of each H_h, d - r zeros included, against the head's own A."""
-    heads = own_values(layer, folding)
-    return np.stack(
-        [
-            np.concatenate([_alone(normalised(A), H) for A, H in zip(image, heads, strict=True)])
-            for image in _plain(attention)
-        ]
-    )
-
-
 # Each with what a case is in it.
 READINGS: dict[str, tuple[Reading, str]] = {
-    "E1": (reading_e1, "each head alone"),
-    "E2": (reading_e2, "the mean over heads"),
+    "E1": (partial(by_spectra, heads=True), "each head alone"),
+    "E2": (partial(by_spectra, heads=False), "the mean over heads"),
     "E3": (reading_e3, "all heads together"),
-    "E4": (reading_e4, "each eigenvalue of H alone"),
-    "E4 heads": (reading_e4_heads, "each eigenvalue of each head"),
+    "E4": (partial(by_spectra, heads=False, alone=True), "each eigenvalue of H alone"),
+    "E4 heads": (partial(by_spectra, heads=True, alone=True), "each eigenvalue of each head"),
 }
 
 
@@ -235,41 +217,37 @@ def readings_of(
     """
     tables = []
     for name, source in models.items():
-        cases = _Cases(open_model(source), readings, folding, costly_inputs)
-        for batch in stream(cases.model, _again(inputs), batch_size=batch_size, see=cases.see):
-            cases.seen += len(batch.keep)
-        table = summarise(pd.concat(cases.parts, ignore_index=True))
+        how = readings, folding, costly_inputs, batch_size
+        table = summarise(_cases(open_model(source), _again(inputs), *how))
         table.insert(0, "norm", folding)
         table.insert(0, "model", name)
         tables.append(table)
     return pd.concat(tables, ignore_index=True)
 
 
-class _Cases:
-    """The cases of every layer while the pass is in it, whose attention is then dropped."""
+def _cases(
+    model: Model, inputs: Any, readings: Sequence[str], folding: Folding, costly_inputs: int,
+    batch_size: int,
+) -> pd.DataFrame:  # fmt: skip
+    """Those of every layer, taken while the pass is in it, whose attention is then dropped."""
+    if odd := [name for name in readings if name not in READINGS]:
+        raise InputError(f"no reading {odd[0]}: choose from {', '.join(READINGS)}")
+    parts, seen = [], 0
 
-    def __init__(
-        self, model: Model, readings: Sequence[str], folding: Folding, costly_inputs: int
-    ) -> None:  # fmt: skip
-        if odd := [name for name in readings if name not in READINGS]:
-            raise InputError(f"no reading {odd[0]}: choose from {', '.join(READINGS)}")
-        self.model, self.folding, self.costly_inputs = model, folding, costly_inputs
-        self.cheap = [each for each in readings if each != "E3"]
-        self.costly = [each for each in readings if each == "E3"]
-        self.parts: list[pd.DataFrame] = []
-        self.seen = 0
-
-    def see(self, number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
-        attention, layer = matrices(trace, keep), self.model.layers[number]
+    def see(number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
+        attention, layer = matrices(trace, keep), model.layers[number]
         for size in dict.fromkeys(A.shape[-1] for A in attention):
             alike = [k for k, A in enumerate(attention) if A.shape[-1] == size]
-            few = [k for k in alike if self.seen + k < self.costly_inputs]
-            for names, some in ((self.cheap, alike), (self.costly, few)):
+            few = [k for k in alike if seen + k < costly_inputs]
+            for costly, some in ((False, alike), (True, few)):
+                names = [name for name in readings if (name == "E3") == costly]
                 if names and some:
-                    A = np.stack([attention[k] for k in some])
-                    images = [self.seen + k for k in some]
-                    cases = layer_cases(layer, A, number + 1, names, self.folding, images)
-                    self.parts.append(cases)
+                    A, images = np.stack([attention[k] for k in some]), [seen + k for k in some]
+                    parts.append(layer_cases(layer, A, number + 1, names, folding, images))
+
+    for batch in stream(model, inputs, batch_size=batch_size, see=see):
+        seen += len(batch.keep)
+    return pd.concat(parts, ignore_index=True)
 
 
 def _again(inputs: Any) -> Any:

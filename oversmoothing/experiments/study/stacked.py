@@ -7,8 +7,8 @@ themselves, up to the rounding of sums. Batches are drawn on the CPU as for a si
 a step is recorded once and replayed (CUDA graph).
 """
 
+import io
 import itertools
-import json
 import math
 import sys
 import time
@@ -16,11 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as saved
 from torch import Tensor
 from torch.func import functional_call, vmap
 from tqdm import tqdm
@@ -32,7 +31,7 @@ from oversmoothing.experiments.forms.form import orthogonal_factor
 from oversmoothing.experiments.study.protocol import Cell
 from oversmoothing.experiments.study.study_tasks import RECIPES, ROUGH, Recipe, Task, loss_of
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import json_number, parse_json, write_atomically
+from oversmoothing.theory.support.files import write_atomically
 
 POINTS = {"core": 12, "trainability": 4, "exploratory": 4}  # of trajectories, behind the start
 WARM = 0.05
@@ -62,11 +61,9 @@ class Learnt:
 
     def keep(self, path: Path, digest: str) -> None:
         """As a file, for the run of that digest."""
-        tensors = {f"{k} {name}": each for k, (*_, weights) in enumerate(self.points)
-                   for name, each in weights.items()}  # fmt: skip
-        said = {"points": [(step, json_number(loss)) for step, loss, _ in self.points],
-                "score": self.score, "seconds": self.seconds, "made": self.made}  # fmt: skip
-        write_atomically(path, saved(tensors, {"digest": digest, "said": json.dumps(said)}))
+        stream = io.BytesIO()
+        torch.save({"digest": digest, **vars(self)}, stream)
+        write_atomically(path, stream.getvalue())
 
     @classmethod
     def kept(cls, path: Path, digest: str) -> "Learnt | None":
@@ -74,31 +71,19 @@ class Learnt:
         if not path.exists():
             return None
         try:
-            with safe_open(path, "pt") as file:
-                about = file.metadata()
-                if about["digest"] != digest:
-                    return None
-                said = parse_json(about["said"], path.name)
-                weights: list[dict[str, Tensor]] = [{} for _ in said["points"]]
-                for key in file.keys():  # noqa: SIM118
-                    place, name = key.split(" ", 1)
-                    weights[int(place)][name] = file.get_tensor(key)
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"'{path}' is damaged ({error}): delete it") from error
-        points = [
-            (step, math.nan if loss is None else loss, each)
-            for (step, loss), each in zip(said.pop("points"), weights, strict=True)
-        ]
-        return cls(points, **said)
+            held = torch.load(path, weights_only=True)
+        except (OSError, EOFError, RuntimeError, ValueError, UnpicklingError) as error:
+            said = " ".join(str(error).split())[:200]
+            raise InputError(f"'{path}' is damaged ({said}): delete it") from error
+        return cls(**held) if held.pop("digest") == digest else None
 
 
 def kept(
     stack: Sequence[tuple[Cell, int]], folder: Path, own: Task, device: torch.device, *,
     progress: bool = True,
 ) -> list[Path]:  # fmt: skip
-    """A file of `Learnt` for each run, in the folder: those that are missing are trained at once,
-    and kept before anything else is done."""
-    paths = [folder / f"{cell.name}-seed{seed}.safetensors" for cell, seed in stack]
+    """A file of `Learnt` for each run; missing ones are trained at once and kept first of all."""
+    paths = [folder / f"{cell.name}-seed{seed}.pt" for cell, seed in stack]
     left = [k for k, (cell, _) in enumerate(stack) if Learnt.kept(paths[k], cell.digest) is None]
     if left:
         trained_now = learn([stack[k] for k in left], own, device, progress=progress)

@@ -319,8 +319,7 @@ USUAL = ("study:CELL",)
 
 
 def made(name: str, results: Path, seed: int, device: torch.device) -> StudyNet:
-    """The trained network of a cell and seed, from the weights in the folder of results. Raises
-    `InputError` where it was not trained there, or is of an earlier recipe."""
+    """The trained network of a cell and seed, from the weights in the folder of results."""
     cell, _ = protocol().cells[name.removeprefix("study:")]
     path = results / "study" / WEIGHTS / f"{cell.name}-seed{seed}.safetensors"
     if not path.exists():

@@ -122,8 +122,7 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> tuple[float, fl
 
 
 def growth_rows(series: Series, seconds: Sequence[float] | None = None) -> list[dict[str, Any]]:
-    """The rows of a series with the exponent in each, from the seconds at its sizes: given, or as
-    they are measured."""
+    """The rows of a series with its exponent, from the seconds given, or as measured."""
     if seconds is None:
         seconds = [series.run(size, REPEATS) for size in series.sizes]
     slope, error = exponent(series.sizes, seconds)

@@ -169,8 +169,7 @@ def _bounded_by_e(x: Fraction, y: Fraction) -> bool | None:
 
 
 def _come_together(x: Fraction, y: Fraction) -> bool | None:
-    """Two tokens at distance x under attention alone, m = 1, W = y: the distance after six layers
-    against the first, in balls."""
+    """The distance x of two tokens after six layers of attention alone, m = 1, W = y, in balls."""
     with at_precision(256):
         tokens = [to_ball(x / 2), to_ball(-x / 2)]
         for _ in range(6):
