@@ -467,14 +467,13 @@ def test_examples_are_drawn_afresh_and_a_small_space_is_drawn_once():
 
 def test_what_is_drawn_together_is_counted_and_shrinks_alone():
     """The second half of a search is drawn several instances at once."""
-
     numbers, late = st.integers(0, 199), []
     for seed in range(40):
-        found = by.searched("", lambda x, y: x // 10 != 10 or y // 10 != 10, numbers, numbers)
+        found = by.searched("", lambda x, y: x // 10 != 10 or y // 10 != 3, numbers, numbers)
         outcome = found.search(200, seed)
         tried = outcome.data["examples"]
         assert outcome.holds is (tried == 200)
-        assert outcome.holds or outcome.counterexample.startswith("(100, 100)")
+        assert outcome.holds or outcome.counterexample.startswith("(100, 30)")
         late += [tried] * (100 < tried < 200)
     assert late
 
