@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, strategies as st
 
 import oversmoothing
 from oversmoothing.theory.proofs import by, hypotheses, instances as exact, strategies as draw
@@ -470,6 +470,26 @@ def test_examples_are_drawn_afresh_and_a_small_space_is_drawn_once():
     assert len(seen) == 200 and len({*seen}) > 150
     found = by.searched("", lambda x: True, draw.fractions(0, 1, 4)).search(200, 0)
     assert found.data["examples"] == 7
+
+
+def test_what_is_drawn_together_is_counted_and_shrinks_alone():
+    """The second half of a search is drawn several instances at once."""
+    numbers, late = st.integers(0, 199), []
+    for seed in range(40):
+        found = by.searched("", lambda x, y: x // 10 != 10 or y // 10 != 3, numbers, numbers)
+        outcome = found.search(200, seed)
+        tried = outcome.data["examples"]
+        assert outcome.holds is (tried == 200)
+        assert outcome.holds or outcome.counterexample.startswith("(100, 30)")
+        late += [tried] * (100 < tried < 200)
+    assert late
+
+
+def test_of_many_that_miss_a_hypothesis_all_examples_are_tried():
+    seen = []
+    numbers = st.integers(0, 10**6)
+    by.searched("", lambda x: assume(x % 5 == 0) and not seen.append(x), numbers).search(200, 0)
+    assert len(seen) == 200 and len({*seen}) > 120
 
 
 def test_settings_that_name_claims_say_how_these_stand(capsys):

@@ -3,7 +3,7 @@ theory.proofs.search, statements for all reals in reals, what Coq checks in coq)
 
 Each has a title, says which clauses of the statement it covers, and runs within an effort. Nothing
 empty holds: no step, no entry, no assertion, no decided instance, no example is no evidence;
-`executed` counts the assertions of a check.
+`executed` sees whether a check asserts.
 
 In Python, `written` makes a proof as it is read. A step is a text, or a function:
 its docstring is the text, its body the check, which asserts or returns what must vanish identically
@@ -320,22 +320,23 @@ def _counted(path: str, own: str) -> frozenset[int]:
     )
 
 
-def executed(check: Callable[..., Any], *arguments: Any) -> tuple[Any, int]:
-    """What the check returns, and how many lines of assertions ran while it did."""
+def executed(check: Callable[..., Any], *arguments: Any) -> tuple[Any, bool]:
+    """What the check returns, and whether a line of an assertion ran while it did."""
     own = file_of(check)
-    count = 0
+    ran = False
 
     def within(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal count
+        nonlocal ran
         if event == "line" and frame.f_lineno in _counted(frame.f_code.co_filename, own):
-            count += 1
+            ran = True
+            sys.settrace(None)  # what runs from here on need not be seen
         return within
 
     def entering(frame: FrameType, event: str, _: Any) -> Any:
         return within if _counted(frame.f_code.co_filename, own) else None
 
     with traced(entering):
-        return check(*arguments), count
+        return check(*arguments), ran
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import inspect
 import math
 import numbers
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -30,6 +31,8 @@ from oversmoothing.theory.proofs.strategies import cases
 
 # The instance that a drawn value stands for: (A, H) or (A, H, X0).
 At = Callable[..., tuple[Any, ...]]
+
+_CHOICE = st.integers(0, 99)
 
 
 @dataclass
@@ -96,6 +99,10 @@ class _Box:
             below = f" and with denominators up to {self.denominator}" if self.exact else ""
             said.append(f"entries of size at most {self.size:.4g}{below}")
         return ", ".join(said)
+
+
+class _Enough(BaseException):
+    """As many instances were tried as were asked for: Hypothesis lets it pass."""
 
 
 class _Unusable(Exception):
@@ -190,21 +197,35 @@ class Searched:
                 tried += 1
                 box.take(drawn, None if self.at is None else self.at(*drawn))
 
+        def several(data: st.DataObject) -> None:
+            # At the simplest choice, 0, one instance alone.
+            wanted = each if data.draw(_CHOICE) else 1
+            before = tried
+            for _ in range(10 * wanted):
+                if tried == examples:
+                    raise _Enough
+                with suppress(UnsatisfiedAssumption):
+                    attempt(data.draw(self.draws))
+                if tried == before + wanted:
+                    return
+            assume(tried > before)
+
         # Hypothesis changes a part of each example five times before it draws one afresh, but of
-        # the first ten: after half of them it begins anew for every ten.
+        # the first ten: the second half is drawn in nine of these, several instances in each.
         half = -(-examples // 2)
         for begin in (0, *range(half, examples, 10)):
-            before, missed = tried, filtered
-            most = half if not begin else min(10, examples - begin)
+            before, missed, each = tried, filtered, -(-(examples - tried) // 8)
             try:
-                run = settings(rounds, max_examples=most)(given(self.draws)(attempt))
+                asked = given(st.data())(several) if begin else given(self.draws)(attempt)
+                run = settings(rounds, max_examples=9 if begin else half)(asked)
                 with_seed(seed + (begin << 32))(run)()
-            except Unsatisfiable:
+            except (Unsatisfiable, _Enough):
                 pass
             except Exception:
                 if not worst and not unusable:
                     raise
-            if worst or unusable or (tried - before < most and filtered == missed):
+            few = tried - before < (1 if begin else half) and filtered == missed
+            if worst or unusable or few or tried == examples:
                 break
         data: dict[str, Any] = {"examples": tried, "filtered": filtered, "box": box.words()}
         beside = f" ({filtered} more miss a hypothesis)" if filtered else ""
