@@ -15,14 +15,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from benchmarks.benchmark import FULL, Row, measurement
-from benchmarks.spectra_at_scale import (
-    Batch,
-    HeadsLayer,
-    beside_eigvals,
-    compared,
-    fallback,
-    said,
-)
+from benchmarks.spectra_at_scale import Batch, HeadsLayer, beside_eigvals, compared, fallback, said
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import cifar100, real_inputs
