@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -22,7 +23,13 @@ from benchmarks.benchmark import Row, measurement
 from oversmoothing.experiments.intervals import interleaved_medians
 from oversmoothing.simulations.sweep.config import DEFAULT_MEASURES, make_config
 from oversmoothing.simulations.sweep.points import Points, outcome
-from oversmoothing.simulations.sweep.runner import CHUNK, local_cluster, processes, run_sweep
+from oversmoothing.simulations.sweep.runner import (
+    CHUNK,
+    Backend,
+    local_cluster,
+    processes,
+    run_sweep,
+)
 from oversmoothing.simulations.sweep.together import outcomes
 from oversmoothing.theory.support.sizes import Array
 
@@ -84,6 +91,11 @@ def processes_of_a_sweep() -> list[Row]:
     axes = {"seed": {"from": 0, "to": 2999, "steps": 3000}}
     config, rows, number = make_config({"axes": axes}), list[Row](), itertools.count()
     tables: set[bytes] = set()
+
+    def swept(folder: Path, backend: Backend) -> None:
+        path = run_sweep(config, folder / str(next(number)), backend=backend)
+        tables.add(path.read_bytes())
+
     with tempfile.TemporaryDirectory() as folder, closing(local_cluster(4)) as dask:
         others = {
             "two processes": processes(2),
@@ -93,14 +105,8 @@ def processes_of_a_sweep() -> list[Row]:
         # One beside each: joblib keeps the workers of a pool until a pool of another size starts.
         for name, backend in others.items():
             one, own = interleaved_medians(
-                [
-                    lambda backend=backend: tables.add(run_sweep(
-                        config, Path(folder) / str(next(number)), backend=backend
-                    ).read_bytes())
-                    for backend in (processes(1), backend)
-                ],
-                3,
-            )  # fmt: skip
+                [partial(swept, Path(folder), backend) for backend in (processes(1), backend)], 3
+            )
             rows.append(
                 Row(f"sweep, one process over {name}", one / own, {"one": one, name: own},
                     "on the clock, workers started before: for as many idle cores; load "
