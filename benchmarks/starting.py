@@ -97,7 +97,7 @@ def processes_of_a_sweep() -> list[Row]:
         tables.add(path.read_bytes())
 
     with tempfile.TemporaryDirectory() as folder, closing(local_cluster(4)) as dask:
-        others = {
+        others: dict[str, Backend] = {
             "two processes": processes(2),
             "four processes": processes(4),
             "four workers of Dask": dask,
