@@ -13,6 +13,9 @@ from typing import Any
 from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.support.files import json_number
 
+# Set in the environment: all of what is measured on a part, and what takes minutes.
+FULL = "OVERSMOOTHING_BENCH_FULL"
+
 
 @dataclass(frozen=True)
 class Row:
@@ -61,6 +64,7 @@ class Measurement:
 
     device: 'cpu' or 'cuda'. Measurements with cuda=False are skipped on cuda. data: needs the
     folder of real inputs (`OVERSMOOTHING_DATA`), and is skipped, with a line that says so, without.
+    long: takes minutes, and is skipped likewise unless the environment sets FULL.
     """
 
     name: str
@@ -68,10 +72,17 @@ class Measurement:
     run: Callable[[str], list[Row]]
     cuda: bool = False
     data: bool = False
+    long: bool = False
 
 
 def measurement(
-    name: str, summary: str, *, cuda: bool = False, data: bool = False, pinned: bool = True
+    name: str,
+    summary: str,
+    *,
+    cuda: bool = False,
+    data: bool = False,
+    long: bool = False,
+    pinned: bool = True,
 ) -> Callable[[Callable[..., list[Row]]], Measurement]:
     """Declare the decorated function, () -> rows, or with cuda device -> rows, a `Measurement`.
 
@@ -83,6 +94,6 @@ def measurement(
             with one_thread() if pinned else nullcontext():
                 return run(device) if cuda else run()
 
-        return Measurement(name, summary, measured, cuda, data)
+        return Measurement(name, summary, measured, cuda, data, long)
 
     return declare

@@ -1,16 +1,18 @@
 """A run of the benchmarks: which are asked for, which can run here, their rows and the table."""
 
+import os
 import sys
 import time
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks.benchmark import Measurement, Row
+from benchmarks.benchmark import FULL, Measurement, Row
 from benchmarks.history import Past, settled
 from oversmoothing.theory.support.errors import InputError
 
@@ -76,6 +78,8 @@ def skipped(measurement: Measurement, device: str, data: Path | None) -> str | N
         return "it runs on the CPU only"
     if measurement.data and data is None:
         return "it needs real inputs: give --data-dir or set OVERSMOOTHING_DATA"
+    if measurement.long and not os.environ.get(FULL):
+        return f"it takes minutes: set {FULL}=1"
     return None
 
 
@@ -111,6 +115,22 @@ def table(rows: list[Row]) -> str:
         f"{held} of {len(aimed)} targets hold; medians of runs in turn, but where a row says more"
     )
     return "\n".join(lines)
+
+
+def held(runs: Sequence[Sequence[Row]]) -> tuple[str, bool]:
+    """(a line for each row with a target: in how many of the runs it was met; whether in all)."""
+    lines, every = [f"{'':58s} {'target':>10s} {'held':>8s} {'median':>10s}  all runs"], True
+    for k, first in enumerate(runs[0]):
+        if first.target is not None:
+            rows = [run[k] for run in runs]
+            target = f"{'<=' if first.at_least is None else '>='} {first.target:g}"
+            met, ratios = sum(bool(row.holds) for row in rows), [row.ratio for row in rows]
+            every &= met == len(rows)
+            lines.append(
+                f"{first.name:58s} {target:>10s} {met:>3d} of {len(rows):d} "
+                f"{median(ratios):10.4g}  {' '.join(f'{ratio:.4g}' for ratio in ratios)}"
+            )
+    return "\n".join(lines), every
 
 
 def _time(seconds: float) -> str:

@@ -8,21 +8,14 @@ conditioning met is that of the eigenvectors of A, which decides how far eigenva
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from benchmarks.benchmark import Row, measurement
-from benchmarks.spectra_at_scale import (
-    FULL,
-    Batch,
-    HeadsLayer,
-    beside_eigvals,
-    compared,
-    fallback,
-    said,
-)
+from benchmarks.benchmark import FULL, Row, measurement
+from benchmarks.spectra_at_scale import Batch, HeadsLayer, beside_eigvals, compared, fallback, said
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import cifar100, real_inputs
@@ -101,6 +94,4 @@ def heads_of_layers() -> list[Row]:
         V, P = (np.stack([M.numpy() for M in side]) for side in zip(*pairs, strict=True))
         if trace.attention is not None:
             layers += [(A / A.sum(-1, keepdims=True), (V, P)) for A in trace.attention.numpy()]
-    seen, note = beside_eigvals(layers)
-    name = "verdict on all heads / eigvals of d x d, DeiT-Ti"
-    return [Row(name, float(np.median(seen)), note=note, at_most=15.0)]
+    return beside_eigvals("DeiT-Ti", median, layers, 15.0)

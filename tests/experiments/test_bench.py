@@ -224,3 +224,32 @@ def test_the_page_of_costs_says_of_processes_what_the_record_says():
     assert f"workers of Dask {dask} times, where" in page
     two, four = inside
     assert f"two were {two} times as quick and four {four} times" in page
+
+
+def test_of_runs_that_are_repeated_each_counts_and_a_miss_exits_with_1(
+    two: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "history.jsonl"
+    asked = ["--only", "first", "--times", "3", "--record", str(file)]
+    assert main(asked) == 0 and two == 3 * ["first/plain on cpu"]
+    assert len(file.read_text().splitlines()) == 3
+    assert "3 of 3        0.5  0.5 0.5 0.5" in capsys.readouterr().out
+    ratios = iter((0.5, 2.0, 0.9))
+    seen = [[Row("a", next(ratios), at_most=1.0), Row("b", 9.0)] for _ in range(3)]
+    words, every = running.held(seen)
+    assert "2 of 3        0.9  0.5 2 0.9" in words and not every and "b" not in words.split()
+    monkeypatch.setattr(running, "held", lambda runs: ("", False))
+    assert main([*asked, "--no-record"]) == 1
+
+
+def test_what_takes_minutes_is_skipped_unless_all_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow = Measurement("slow", "in words", lambda device: [], long=True)
+    monkeypatch.delenv("OVERSMOOTHING_BENCH_FULL", raising=False)
+    assert "set OVERSMOOTHING_BENCH_FULL=1" in (running.skipped(slow, "cpu", None) or "")
+    monkeypatch.setenv("OVERSMOOTHING_BENCH_FULL", "1")
+    assert running.skipped(slow, "cpu", None) is None
