@@ -100,11 +100,11 @@ def test_all_tokens_are_few_tokens_that_predict_exactly():
 def test_scores_are_those_of_their_definitions():
     measured = np.array([[-3.0, -2.0], [0.0, 1.0]])
     perfect = score_loops(measured, measured)
-    assert (perfect["agree"], perfect["rank"], perfect["error"]) == (1.0, pytest.approx(1.0), 0.0)
+    assert (perfect.agree, perfect.rank, perfect.error) == (1.0, pytest.approx(1.0), 0.0)
     wrong = score_loops(measured, -measured + 2 * LINE)
-    assert wrong["agree"] == 0.0 and wrong["rank"] == pytest.approx(-1)
+    assert wrong.agree == 0.0 and wrong.rank == pytest.approx(-1)
     constant = score_loops(measured, np.zeros((2, 2)))
-    assert constant["agree"] == constant["base"] == 0.5 and math.isnan(constant["rank"])
+    assert constant.agree == constant.base == 0.5 and math.isnan(constant.rank)
     refuses(r"predictions \(1, 2\)", lambda: score_loops(measured, measured[:1]))
 
 
@@ -117,8 +117,8 @@ def test_the_predictor_is_chosen_on_one_half_and_scored_on_the_other():
     there = np.ix_(first.blocks[1], first.inputs[1])
     names["lucky"][there] = -measured[there] + 2 * LINE
     second = choose(measured, names, seed=1)
-    assert second.name == "lucky" and second.on_choice["lucky"]["agree"] == 1
-    assert second.score["agree"] == 0
+    assert second.name == "lucky" and second.on_choice["lucky"].agree == 1
+    assert second.score.agree == 0
     assert not set(second.blocks[0]) & set(second.blocks[1])
     assert not set(second.inputs[0]) & set(second.inputs[1])
     refuses("at least 2 of each", lambda: choose(measured[:1], names))

@@ -40,21 +40,21 @@ def test_scores_are_those_of_their_definitions(seed):
     ):
         found = score(y, predicted, means, p, resamples=5)
         for name, value in wanted.items():
-            assert found[name] == pytest.approx(value, abs=1e-12, nan_ok=True), name
-    assert math.isnan(score(y, p, means, resamples=5)["skill_spectral"])
+            assert getattr(found, name) == pytest.approx(value, abs=1e-12, nan_ok=True), name
+    assert math.isnan(score(y, p, means, resamples=5).skill_spectral)
 
 
 def test_every_image_told_says_nothing_when_drawn_again_but_of_signs_wilson_does():
     y = changes(0)
     found = score(y, y, y.mean(0), resamples=20)
-    assert math.isnan(found["r2_low"]) and 0 < found["sign_low"] < found["sign_high"] == 1
+    assert math.isnan(found.r2_low) and 0 < found.sign_low < found.sign_high == 1
 
 
 @pytest.mark.parametrize("images", [1, 2])
 def test_one_image_and_one_layer_are_scored(images):
     found = score(np.ones((images, 1)), np.zeros((images, 1)), np.zeros(1), resamples=5)
-    assert math.isnan(found["r2"])  # no spread to explain
-    assert found["r2_within"] == 0
+    assert math.isnan(found.r2)  # no spread to explain
+    assert found.r2_within == 0
 
 
 def test_bad_predictions_are_refused():

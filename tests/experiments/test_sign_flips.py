@@ -85,8 +85,8 @@ def test_the_gap_is_that_of_h_eff_and_of_its_negative(pre):
 def test_scores_are_taken_on_inputs_that_calibrated_nothing(pre):
     known, held = pre.split
     assert len(known) == len(held) == 3 and not set(known) & set(held)
-    assert pre.scored["gain", "layer", MEANS]["r2_within"] == pytest.approx(0.0, abs=1e-12)
-    assert pre.scored["gain and shift", "layer", FROZEN]["r2"] > 1 - 1e-9
+    assert pre.scored["gain", "layer", MEANS].r2_within == pytest.approx(0.0, abs=1e-12)
+    assert pre.scored["gain and shift", "layer", FROZEN].r2 > 1 - 1e-9
     table = pre.table
     assert list(table["layer"]) == [1, 2, 1, 2] and (table["reversed"] <= 1).all()
     gain = pre.effects["gain", "layer"].mean(0)

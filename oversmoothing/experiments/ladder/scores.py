@@ -7,7 +7,7 @@ images, which are the independent observations.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -35,22 +35,39 @@ SHOWN = ("rung", "r2", "r2_low", "r2_high", "r2_within", "sign", "spearman", "co
 SAME = 1e-3
 
 
-# By name what `score` gives.
-Score = dict[str, float]
+@dataclass(frozen=True)
+class Score:
+    """One predictor on held-out images; each interval is the 95 % one of a bootstrap over
+    `images` images (of `sign` at 0 and 1 Wilson's; NaN below FEWEST).
+
+    r2: 1 - SSE / sum (y - mean y)^2 over all images and layers. r2_within: 1 - SSE / sum (y -
+    calibration mean of the layer)^2. sign: share of equal signs. spearman: rank correlation over
+    all pairs. spearman_within: its mean over layers, each across images (NaN where the prediction
+    is one number a layer). skill_means and skill_spectral: 1 - SSE / SSE of P0' (the same number
+    as r2_within) and of P0''.
+    """
+
+    r2: float
+    r2_low: float
+    r2_high: float
+    r2_within: float
+    r2_within_low: float
+    r2_within_high: float
+    sign: float
+    sign_low: float
+    sign_high: float
+    spearman: float
+    spearman_within: float
+    skill_means: float
+    skill_spectral: float
+    images: int
 
 
 def score(
     measured: Array, predicted: Array, layer_means: Array, spectral: Array | None = None, *,
     seed: int = 0, resamples: int = intervals.RESAMPLES,
 ) -> Score:  # fmt: skip
-    """Of predicted [m, layers] against measured [m, layers] changes of log HFC/LFC.
-
-    r2: 1 - SSE / sum (y - mean y)^2 over all images and layers. r2_within: 1 - SSE / sum (y -
-    calibration mean of the layer)^2. sign: share of equal signs. spearman: rank correlation over
-    all pairs. spearman_within: its mean over layers, each across images (NaN where the prediction
-    is one number a layer). skill_means and skill_spectral: 1 - SSE / SSE of P0' (the same number
-    as r2_within) and of P0''. _low, _high: a 95 % interval by a bootstrap over `images` images (of
-    `sign` at 0 and 1 Wilson's; NaN below FEWEST).
+    """Score predicted [m, layers] against measured [m, layers] changes of log HFC/LFC.
 
     layer_means [layers]: means over the calibration images. spectral [m, layers]: the predictions
     of P0''. Raises `InputError` for other shapes or numbers that are not finite.
@@ -83,16 +100,13 @@ def score(
         intervals.rank_correlation(y, p) for y, p in zip(measured.T, predicted.T, strict=True)
     ]
     left = np.square(np.nan if spectral is None else measured - spectral).sum()
-    return {
-        **intervals.named("r2", (r2, *intervals.percentiles(values[0], images))),
-        **intervals.named("r2_within", (skill, *intervals.percentiles(values[1], images))),
-        **intervals.named("sign", (sign, *intervals.resampled_share(sign, values[2], images))),
-        "spearman": intervals.rank_correlation(measured, predicted),
-        "spearman_within": float(np.mean(by_layer)),
-        "skill_means": skill,
-        "skill_spectral": float(_one_minus(errors.sum(), left)),
-        "images": images,
-    }
+    return Score(
+        r2, *intervals.percentiles(values[0], images),
+        skill, *intervals.percentiles(values[1], images),
+        sign, *intervals.resampled_share(sign, values[2], images),
+        intervals.rank_correlation(measured, predicted), float(np.mean(by_layer)),
+        skill, float(_one_minus(errors.sum(), left)), images,
+    )  # fmt: skip
 
 
 def calibrated(predicted: Array, trained: Array, measured: Array) -> Array:
@@ -142,7 +156,7 @@ class LadderResult(Result):
         rows = [
             {
                 "rung": rung.name,
-                **rung.score,
+                **asdict(rung.score),
                 "multiply_adds": rung.cost,
                 "cost_share": None if rung.cost is None else rung.cost / cost,
                 "calibration": rung.calibration,
@@ -220,12 +234,12 @@ def _fallen_back(measured: Array, rungs: tuple[Rung, ...]) -> list[str]:
 
 def _verdict(rungs: tuple[Rung, ...], inputs: int, whole: int) -> Sentence:
     """The best rung without a full run of the model, and whether it beats P0'."""
-    free = [(rung.score["r2"], rung.cost, rung) for rung in rungs if rung.cost is not None]
+    free = [(rung.score.r2, rung.cost, rung) for rung in rungs if rung.cost is not None]
     if not free:
         return Sentence("No rung could be scored.", UNTESTED)
     r2, cost, best = max(free, key=itemgetter(0))
     # Without an error on any image there is nothing to resample, and nothing left open.
-    low = 1.0 if best.score["r2_within"] == 1 else best.score["r2_within_low"]
+    low = 1.0 if best.score.r2_within == 1 else best.score.r2_within_low
     if best.name != "P0'" and (inputs < intervals.FEWEST or math.isnan(low)):
         says = f"Not known: these inputs do not tell whether {best.name} beats each layer's mean."
     elif best.name == "P0'" or not low > 0:
@@ -237,6 +251,6 @@ def _verdict(rungs: tuple[Rung, ...], inputs: int, whole: int) -> Sentence:
         says = (
             f"{best.name}, of those that need no full run of the model: R^2 {r2:.3f}, at "
             f"{100 * cost / whole:.1f} % of the model's cost. It explains "
-            f"{100 * best.score['r2_within']:.0f} % of what the layers' means leave open."
+            f"{100 * best.score.r2_within:.0f} % of what the layers' means leave open."
         )
-    return Sentence(says, measured_on(inputs, best.score["r2_low"], best.score["r2_high"]))
+    return Sentence(says, measured_on(inputs, best.score.r2_low, best.score.r2_high))

@@ -16,6 +16,7 @@ norm stores its gain.
 """
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any, Literal
 
 import numpy as np
@@ -205,7 +206,7 @@ class Flips(Result):
         self.split = halves(len(plain), np.random.default_rng(seed))
         self.scored = self._scored(seed)
         scores = [
-            {"flip": flip, "target": target, "predictor": name} | each
+            {"flip": flip, "target": target, "predictor": name} | asdict(each)
             for (flip, target, name), each in self.scored.items()
         ]
         layers = self._by_layer()
@@ -303,13 +304,13 @@ class Flips(Result):
         )
         for name in (GAP, FROZEN):
             each = self.scored["gain", "layer", name]
-            ends, number = (each["r2_low"], each["r2_high"]), int(each["images"])
+            ends = each.r2_low, each.r2_high
             lines.append(
                 Sentence(
-                    f"{name}: on held-out inputs R² {each['r2']:.2f} "
-                    f"({in_words(*ends, number, '{:.2f}'.format)}), sign "
-                    f"{100 * each['sign']:.0f} %, rank correlation {each['spearman']:.2f}.",
-                    measured(number, *ends),
+                    f"{name}: on held-out inputs R² {each.r2:.2f} "
+                    f"({in_words(*ends, each.images, '{:.2f}'.format)}), sign "
+                    f"{100 * each.sign:.0f} %, rank correlation {each.spearman:.2f}.",
+                    measured(each.images, *ends),
                 )
             )
         return lines
@@ -358,6 +359,6 @@ class Flips(Result):
         ends = [min(y.min(), x.min()), max(y.max(), x.max())]
         panel.plot(ends, ends, color=PALETTE["grey"], linewidth=0.7)
         panel.set(xlabel=f"predicted: {name}", ylabel="measured effect over the layer")
-        r2 = self.scored["gain", "layer", name]["r2"]
+        r2 = self.scored["gain", "layer", name].r2
         panel.text(0.03, 0.95, f"R² {r2:.2f} (held out)", transform=panel.transAxes, va="top",
                    fontsize=7)  # fmt: skip

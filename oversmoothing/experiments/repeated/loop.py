@@ -14,7 +14,8 @@ one linear layer alone.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import count, extract
-from oversmoothing.experiments.intervals import in_words
 from oversmoothing.experiments.ladder.recording import GAP_NAMES, spectral_gaps
 from oversmoothing.experiments.models.model import Model, evaluating
 from oversmoothing.experiments.repeated.blocks import (
@@ -45,7 +45,6 @@ from oversmoothing.experiments.repeated.predictors import (
     GAP,
     LINE,
     LOCAL,
-    LoopScore,
     choose,
     early_predictions,
     few_tokens,
@@ -104,12 +103,10 @@ class Loops(Result):
         scores = {name: score_loops(ends, p, seed) for name, p in self.predicted.items()}
         chosen = choose(ends, self.predicted, seed) if min(ends.shape) > 1 else None
         self.chosen = chosen
-        table = pd.DataFrame([{"predictor": name} | s for name, s in scores.items()])
+        table = pd.DataFrame([{"predictor": name} | asdict(s) for name, s in scores.items()])
         table = table.drop(columns="pairs")
         if chosen is not None:
-            table["agree on the choosing half"] = [
-                chosen.on_choice[name]["agree"] for name in scores
-            ]
+            table["agree on the choosing half"] = [chosen.on_choice[name].agree for name in scores]
         title = f"{model}: do its tokens collapse if a block is repeated {loops} times?"
         super().__init__(
             "loop",
@@ -123,11 +120,11 @@ class Loops(Result):
             {"model": model, "groups": groups, "loops": loops, "seed": seed},
             details={
                 "collapsed_at": COLLAPSED,
-                "scores": {name: json_row(score) for name, score in scores.items()},
+                "scores": {name: json_row(asdict(score)) for name, score in scores.items()},
                 "chosen": None if chosen is None else {
                     "predictor": chosen.name,
-                    "choosing_half": {n: json_row(s) for n, s in chosen.on_choice.items()},
-                    "score_on_the_others": json_row(chosen.score),
+                    "choosing_half": {n: json_row(asdict(s)) for n, s in chosen.on_choice.items()},
+                    "score_on_the_others": json_row(asdict(chosen.score)),
                     "blocks": chosen.blocks,
                     "inputs": chosen.inputs,
                 },
@@ -169,19 +166,17 @@ class Loops(Result):
         ]  # fmt: skip
         if self.chosen is not None:
             score, name = self.chosen.score, self.chosen.name
-            agree = _ends(score, "agree", "{:.0%}".format)
-            rank = _ends(score, "rank", "{:.2f}".format)
-            ranked = (
-                f" Its rank correlation with HFC/LFC at the end is {score['rank']:.2f} ({rank})."
-            )
-            ranked *= not math.isnan(score["rank"])
+            agree = score.ends(score.agree_low, score.agree_high, "{:.0%}".format)
+            rank = score.ends(score.rank_low, score.rank_high, "{:.2f}".format)
+            ranked = f" Its rank correlation with HFC/LFC at the end is {score.rank:.2f} ({rank})."
+            ranked *= not math.isnan(score.rank)
             said.append(
                 Sentence(
                     f"Best predictor, chosen on half of the blocks and inputs: {name}. On the "
-                    f"others (groups: {score['blocks']}, inputs: {score['inputs']}) it is right on "
-                    f"collapse in {100 * score['agree']:.0f} % of runs ({agree}). Always guessing "
-                    f"the more common outcome is right in {100 * score['base']:.0f} %.{ranked}",
-                    measured(int(score["inputs"]), score["agree_low"], score["agree_high"]),
+                    f"others (groups: {score.blocks}, inputs: {score.inputs}) it is right on "
+                    f"collapse in {100 * score.agree:.0f} % of runs ({agree}). Always guessing "
+                    f"the more common outcome is right in {100 * score.base:.0f} %.{ranked}",
+                    measured(score.inputs, score.agree_low, score.agree_high),
                 )
             )
         for group, blocks in enumerate(self.labels):
@@ -241,12 +236,6 @@ class Loops(Result):
             )  # fmt: skip
             figure.suptitle(title)
         return figure
-
-
-def _ends(score: LoopScore, name: str, form: Callable[[float], str]) -> str:
-    """An interval in words, with the number of groups of blocks or inputs, the smaller."""
-    number, of = min((int(score["blocks"]), "group"), (int(score["inputs"]), "input"))
-    return in_words(score[f"{name}_low"], score[f"{name}_high"], number, form, of)
 
 
 def label(layers: tuple[int, ...]) -> str:

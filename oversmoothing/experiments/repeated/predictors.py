@@ -20,7 +20,7 @@ regime, tied weights, with norms and FFN. With recall X <- f(X) + B X_0.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -194,18 +194,33 @@ def early_predictions(logs: Array, loops: int) -> Array:
 LINE = float(np.log(COLLAPSED))
 
 
-# By name what `score_loops` gives.
-LoopScore = dict[str, float]
+@dataclass(frozen=True)
+class LoopScore:
+    """agree: sign agreement; rank: Spearman's correlation over all pairs (NaN for a constant);
+    error: median |log HFC/LFC predicted - measured|; base: the agreement of the more common outcome
+    said of every pair; pairs, blocks, inputs: how many. Blocks and inputs are both drawn again, so
+    that an interval takes FEWEST of either."""
+
+    agree: float
+    agree_low: float
+    agree_high: float
+    rank: float
+    rank_low: float
+    rank_high: float
+    error: float
+    base: float
+    pairs: int
+    blocks: int
+    inputs: int
+
+    def ends(self, low: float, high: float, form: Callable[[float], str]) -> str:
+        """An interval in words, with the number of groups of blocks or inputs, the smaller."""
+        number, of = min((self.blocks, "group"), (self.inputs, "input"))
+        return intervals.in_words(low, high, number, form, of)
 
 
 def score_loops(measured: Array, predicted: Array, seed: int = 0) -> LoopScore:
-    """Of log HFC/LFC [blocks, inputs], measured and predicted.
-
-    agree: sign agreement; rank: Spearman's correlation over all pairs (NaN for a constant); error:
-    median |log HFC/LFC predicted - measured|; base: the agreement of the more common outcome said
-    of every pair; pairs, blocks, inputs: how many. Blocks and inputs are both drawn again, so that
-    an interval takes FEWEST of either.
-    """
+    """Of log HFC/LFC [blocks, inputs], measured and predicted."""
     if measured.shape != predicted.shape or measured.size == 0:
         raise InputError(
             f"predictions {predicted.shape} for measurements {measured.shape}: both must be "
@@ -222,14 +237,12 @@ def score_loops(measured: Array, predicted: Array, seed: int = 0) -> LoopScore:
     ranks = np.array([intervals.rank_correlation(measured[k], predicted[k]) for k in drawn])
     agree = _agree(measured, predicted)
     below = float((measured <= LINE).mean())
-    rank = intervals.rank_correlation(measured, predicted)
-    return {
-        **intervals.named("agree", (agree, *intervals.resampled_share(agree, agrees, fewer))),
-        **intervals.named("rank", (rank, *intervals.percentiles(ranks, fewer))),
-        "error": float(np.median(np.abs(measured - predicted))),
-        "base": max(below, 1 - below),
-        "pairs": measured.size, "blocks": blocks, "inputs": inputs,
-    }  # fmt: skip
+    return LoopScore(
+        agree, *intervals.resampled_share(agree, agrees, fewer),
+        intervals.rank_correlation(measured, predicted), *intervals.percentiles(ranks, fewer),
+        float(np.median(np.abs(measured - predicted))), max(below, 1 - below),
+        measured.size, blocks, inputs,
+    )  # fmt: skip
 
 
 def halves(number: int, random: np.random.Generator) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
@@ -263,9 +276,7 @@ def choose(measured: Array, predicted: dict[str, Array], seed: int = 0) -> Chose
     first, second = halves(blocks, random), halves(inputs, random)
     here, there = np.ix_(first[0], second[0]), np.ix_(first[1], second[1])
     known = {name: score_loops(measured[here], p[here], seed) for name, p in predicted.items()}
-    best = max(
-        known, key=lambda name: (known[name]["agree"], np.nan_to_num(known[name]["rank"], nan=-1))
-    )
+    best = max(known, key=lambda name: (known[name].agree, np.nan_to_num(known[name].rank, nan=-1)))
     final = score_loops(measured[there], predicted[best][there], seed)
     return Chosen(
         best, known, final,

@@ -243,12 +243,8 @@ class Searched:
         if unusable:
             return Outcome(None, self._unusable(*unusable[0]), None, {**data, "unusable": True})
         if tried == 0:
-            return Outcome(
-                None,
-                "no drawn example meets the hypotheses: nothing was searched; draw what does",
-                None,
-                data,
-            )
+            words = "no drawn example meets the hypotheses: nothing was searched; draw what does"
+            return Outcome(None, words, None, data)
         if not asserted and not answered:
             words = (
                 "the law asserted nothing and returned None on every example: return whether it "
