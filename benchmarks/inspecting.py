@@ -1,5 +1,6 @@
 """What inspecting a model costs, against a plain forward pass on the same inputs."""
 
+import tempfile
 import time
 from functools import partial
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import torch
 
 from benchmarks.benchmark import Row, measurement
+from benchmarks.timing import in_fresh_process, peak
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.inspect import inspect
@@ -89,3 +91,39 @@ def reading() -> list[Row]:
                 at_most=most)
         )  # fmt: skip
     return rows
+
+
+def _decoder(folder: str) -> tuple[float, float, float]:
+    """(GiB at the peak beyond what was there, of one layer's weights and attention, seconds)."""
+    begin = time.process_time()
+    with peak() as most:
+        model = open_model(folder, tokenizer=lambda: None)
+        ids = torch.arange(TEXT)[None] % WORDS
+        inspect(model, {"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+    heads = model.layers[0].number
+    size = sum(p.numel() for p in model.layers[0].block.parameters()) + heads * TEXT**2
+    return most[0] / 2**10, 4 * size / 2**30, time.process_time() - begin
+
+
+TEXT, WORDS = 2048, 1000
+
+
+@measurement("bridge/decoder", "inspecting a decoder of d = 4,096 from its folder", long=True)
+def decoder() -> list[Row]:
+    """Two layers, 32 heads, bfloat16 in safetensors, random weights, one text of 2,048 tokens."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        vocab_size=WORDS, hidden_size=4096, intermediate_size=11008, num_attention_heads=32,
+        num_hidden_layers=2, max_position_embeddings=TEXT, dtype=torch.bfloat16,
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            LlamaForCausalLM._from_config(config, dtype=torch.bfloat16).save_pretrained(folder)
+        most, own, seconds = in_fresh_process(_decoder, folder, start="spawn")
+    note = f"{most:.2f} GiB at the peak; weights and attention of a layer in float32: {own:.2f}"
+    return [
+        Row("bridge: GiB beyond one layer, decoder of d = 4,096", most - own,
+            {"opening and inspecting": seconds}, note, at_most=2.0)
+    ]  # fmt: skip

@@ -1,12 +1,16 @@
 """Seconds and memory of a run, in a process of its own."""
 
+import ctypes
 import multiprocessing
 import resource
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from oversmoothing.theory.support.errors import RequirementError
@@ -48,3 +52,33 @@ def peak_mib() -> float:
     # Linux counts kibibytes, macOS bytes.
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+# Of mallopt: beyond how many bytes memory is taken from the system, and given back, by itself.
+TAKEN = -3
+
+
+@contextmanager
+def peak() -> Iterator[list[float]]:
+    """[MiB of anonymous memory that were taken at most within]."""
+    found, stop = [0.0], threading.Event()
+
+    def now() -> float:
+        said = Path("/proc/self/status").read_text().split("RssAnon:")[1]
+        return int(said.split()[0]) / 1024
+
+    def watch() -> None:
+        while not stop.is_set():
+            found[0] = max(found[0], now() - start)
+            time.sleep(0.002)
+
+    libc = ctypes.CDLL(None)
+    libc.mallopt(TAKEN, 2**16)  # what is freed is not kept for later
+    start, thread = now(), threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield found
+    finally:
+        stop.set()
+        thread.join()
+        libc.mallopt(TAKEN, 2**25)

@@ -1,10 +1,5 @@
 """A model of a folder stays in its files: weights are mapped, read layer by layer, and dropped."""
 
-import ctypes
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import oversmoothing
+from benchmarks.timing import peak
 from oversmoothing.experiments.inspection.budget import Plan, costs, foresee, plan_of
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.heads_and_why import LARGEST
@@ -103,36 +99,6 @@ def test_a_widened_weight_is_float32_to_every_operation():
         assert torch.equal(nn.functional.embedding(rows, own.weight), other.weight[rows])
         refuses("a weight in half precision is written to", own.weight.mul_, 2, error=RuntimeError)
     assert own.weight is before and own.weight.dtype == torch.bfloat16
-
-
-# Of mallopt: beyond how many bytes memory is taken from the system, and given back, by itself.
-TAKEN = -3
-
-
-@contextmanager
-def peak() -> Iterator[list[float]]:
-    """[MiB of anonymous memory that were taken at most within]."""
-    found, stop = [0.0], threading.Event()
-
-    def now() -> float:
-        said = Path("/proc/self/status").read_text().split("RssAnon:")[1]
-        return int(said.split()[0]) / 1024
-
-    def watch() -> None:
-        while not stop.is_set():
-            found[0] = max(found[0], now() - start)
-            time.sleep(0.002)
-
-    libc = ctypes.CDLL(None)
-    libc.mallopt(TAKEN, 2**16)  # what is freed is not kept for later
-    start, thread = now(), threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield found
-    finally:
-        stop.set()
-        thread.join()
-        libc.mallopt(TAKEN, 2**25)
 
 
 def test_memory_does_not_grow_with_the_layers(tmp_path):
