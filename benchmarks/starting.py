@@ -52,7 +52,7 @@ def _eigenvectors(M: Array) -> None:
     _ = Y @ P, Y @ (M @ P - P * values.real[:, None])
 
 
-@measurement("sweep", "points of a sweep worked on together, against one by one")
+@measurement("sweep/points", "points of a sweep worked on together, against one by one")
 def sweep() -> list[Row]:
     rows = []
     for n, d, heads, wanted, wanted_verdicts in _SIZES:

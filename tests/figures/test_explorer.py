@@ -17,7 +17,7 @@ import oversmoothing
 from oversmoothing import golden_case
 from oversmoothing.paper_figures.explorer.explorer_page import PRESETS, write_explorer
 from oversmoothing.simulations.generators.attention import row_softmax
-from oversmoothing.simulations.sweep.points import cosine_extremes, effective_rank, iterate
+from oversmoothing.simulations.sweep.points import cosine_extremes, dense, effective_rank, iterate
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.formulas import disc, dominance
@@ -202,7 +202,8 @@ def test_three_metrics_are_those_of_python_at_every_layer(computed):
             ]
         else:
             scaled = iterate(A, H, X, list(depths))
-            states, log = [s.dense()[0] for s in scaled], [s.log_hfc_lfc[0] for s in scaled]
+            states = [dense(s).reshape(X.shape) for s in scaled]
+            log = [np.ravel(s.log_hfc_lfc)[0] for s in scaled]
         cosines = [cosine_extremes(state_) for state_ in states]
         ranks = [effective_rank(state_) for state_ in states]
         expected = np.array([np.divide(log, np.log(10)), *np.transpose(cosines), ranks])
