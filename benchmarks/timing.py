@@ -61,7 +61,7 @@ TAKEN = -3
 @contextmanager
 def peak() -> Iterator[list[float]]:
     """[MiB of anonymous memory that were taken at most within]."""
-    found, stop = [0.0], threading.Event()
+    most, stop = [0.0], threading.Event()
 
     def now() -> float:
         said = Path("/proc/self/status").read_text().split("RssAnon:")[1]
@@ -69,7 +69,7 @@ def peak() -> Iterator[list[float]]:
 
     def watch() -> None:
         while not stop.is_set():
-            found[0] = max(found[0], now() - start)
+            most[0] = max(most[0], now() - start)
             time.sleep(0.002)
 
     libc = ctypes.CDLL(None)
@@ -77,7 +77,7 @@ def peak() -> Iterator[list[float]]:
     start, thread = now(), threading.Thread(target=watch)
     thread.start()
     try:
-        yield found
+        yield most
     finally:
         stop.set()
         thread.join()
