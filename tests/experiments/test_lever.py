@@ -96,6 +96,15 @@ def test_a_head_left_out_is_the_network_without_its_output_weights(placement: st
     same = (np.sign(result.table["predicted"]) == np.sign(result.table["measured"])).sum()
     said = " ".join(result.words().split())
     assert f"In {same} of 3 the change over the head's own attention sublayer" in said
+    table = result.table
+    lower, higher = int((table["measured"] < 0).sum()), int((table["measured"] > 0).sum())
+    assert f"lowers log10 HFC/LFC in {lower} (the head" in said and lower != higher
+    assert f"raises it in {higher}; " in said
+    clear = ((table["low"] > 0) | (table["high"] < 0)).sum()
+    assert f"in {clear} the 95 % interval leaves out 0" in said and clear > 0
+    assert f"the same size lower it in {(table['random'] < 0).sum()}. In" in said
+    # A control changes H alone: what it adds to every token would be the head's.
+    assert without(model, (1, 1)).control(np.random.default_rng(0)).b is None
     beside = np.corrcoef(result.table["predicted"], result.table["measured"])[0, 1]
     assert f"(correlation {beside:.2f})" in said
     with torch.no_grad():

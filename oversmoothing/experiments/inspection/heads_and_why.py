@@ -246,9 +246,8 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
         f"heads from 0 (all: heads.csv). {len(against)} sharpen, "
         f"with intervals above 0.{parting} {undecided} are undecided on these {inputs} inputs: "
         "more may name other heads, and by chance alone one interval in 20 misses 0. Each head is "
-        "left out alone, so these effects do not add up to that of attention. At the model's end a "
-        "head may do the opposite, because later layers react: `probe MODEL intervene --without "
-        "L.H` measures that."
+        "left out alone, so these effects do not add up to that of attention. At the model's end "
+        "one may do the opposite: `probe MODEL intervene --without L.H` measures that."
     )
 
 

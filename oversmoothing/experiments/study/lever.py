@@ -382,11 +382,11 @@ def _sentences(name: str, changes: Sequence[Change], results: dict[str, Array]) 
                 said.append(Sentence(says, measured(m, low, high)))
     heads = [k for k, each in enumerate(changes) if each.b is not None]
     if heads:
-        said.append(_of_heads(results["predicted"][heads], results["effect"][heads]))
+        said.append(_of_heads(*(results[x][heads] for x in ("predicted", "effect", "control"))))
     return said or [Sentence(f"{name}: {len(changes)} changes were made.", measured(m))]
 
 
-def _of_heads(foreseen: Array, effect: Array) -> Sentence:
+def _of_heads(foreseen: Array, effect: Array, control: Array) -> Sentence:
     """Whether what the loss of a head does in its own layer tells what it does at the end."""
     own, end = foreseen.mean(1), effect.mean(1)
     ends = [mean_interval(each) for each in effect]
@@ -399,7 +399,8 @@ def _of_heads(foreseen: Array, effect: Array) -> Sentence:
     says = (
         f"Heads left out, one at a time: {len(own)}. At the model's end the loss of a head lowers "
         f"log10 HFC/LFC in {lower} (the head keeps tokens apart there) and raises it in "
-        f"{int((end > 0).sum())}; in {clear} the 95 % interval leaves out 0. In {same} of "
+        f"{int((end > 0).sum())}; in {clear} the 95 % interval leaves out 0. Random changes of the "
+        f"same size lower it in {int((control.mean(1) < 0).sum())}. In {same} of "
         f"{len(own)} the change over the head's own attention sublayer has the same "
         f"sign{beside}."
     )
