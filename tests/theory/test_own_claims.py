@@ -485,6 +485,13 @@ def test_what_is_drawn_together_is_counted_and_shrinks_alone():
     assert late
 
 
+def test_a_search_of_small_values_ends_at_its_last_example():
+    # Hypothesis draws what begins alike again, and must not be told that the last one ended there.
+    for seed in range(40):
+        search = by.searched("any", lambda *x: True, st.tuples(*[st.integers(0, 3)] * 3))
+        assert search.search(20, seed).data["examples"] == 20
+
+
 def test_of_many_that_miss_a_hypothesis_all_examples_are_tried():
     seen = []
     numbers = st.integers(0, 10**6)

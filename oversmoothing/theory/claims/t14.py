@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import flint
 import numpy as np
@@ -291,15 +291,15 @@ def directions() -> None:
     for L in (6, 7):
         x, y = exact.layer(*apart, L)
         value = limit.values[L % 2]
-        assert value is not None and abs(_cosine(x, y) - value) < 1e-12
+        assert value is not None and abs(_cosines([x, y])[0, 1] - value) < 1e-12
 
 
 def defective() -> None:
     # H = -3 on a chain of tokens of diagonal 1/2 after token 1: multipliers -2 and -1/2.
     A, H, X = exact.matrix("1 0; 0 1"), exact.matrix("-3 1; 0 -3"), exact.matrix("1 0; 1 1")
     assert [power for _, power in _growth(A, H, X)] == [0, 1]
-    x, y = exact.layer(A, H, X, 400)
-    assert _between(A, H, X).values == (-1.0,) and _cosine(x, y) < -0.99
+    far = exact.layer(A, H, X, 400)
+    assert _between(A, H, X).values == (-1.0,) and _cosines(far)[0, 1] < -0.99
 
 
 def _between(A: Matrix, H: Matrix, X0: Matrix) -> CosineLimit:
@@ -309,11 +309,15 @@ def _between(A: Matrix, H: Matrix, X0: Matrix) -> CosineLimit:
     return cosines[0, 1]
 
 
-def _cosine(x: list[Fraction], y: list[Fraction]) -> float:
-    rows, _ = to_flint([x, y]).numer_denom()
-    (xx, inner), (_, yy) = (rows * rows.transpose()).tolist()
-    squared = Fraction(int(inner * inner), int(xx * yy))
-    return math.sqrt(squared) * (1 if inner > 0 else -1)
+def _cosines(state: Matrix) -> dict[tuple[int, int], float]:
+    """Of the pairs i < j of tokens that are not 0."""
+    rows, _ = to_flint(state).numer_denom()
+    inner = [[int(x) for x in row] for row in (rows * rows.transpose()).tolist()]
+    return {
+        (i, j): math.sqrt(inner[i][j] ** 2 / square) * (1 if inner[i][j] > 0 else -1)
+        for i, j in combinations(range(len(state)), 2)
+        if (square := inner[i][i] * inner[j][j])
+    }
 
 
 @search(with_state(chained(), _BLOCK, 9), at="A H")
@@ -321,13 +325,11 @@ def law_g(A: Matrix, H: Matrix, X: Matrix) -> None:
     """Cosines of the states after 600 layers, by hand, are near the limits said of them."""
     limits = given.content(A, H, X).tokens.cosines
     for depth in (600, 601):
-        state = exact.layer(A, H, X, depth)
-        for (i, j), limit in limits.items():
-            if not any(state[i]) or not any(state[j]):
-                continue
+        for pair, cosine in _cosines(exact.layer(A, H, X, depth)).items():
+            limit = limits[pair]
             assert limit is not None and limit.tends_to in ("constant", "periodic")
             value = limit.values[depth % len(limit.values)]
-            assert value is not None and abs(_cosine(state[i], state[j]) - value) < 0.1
+            assert value is not None and abs(cosine - value) < 0.1
 
 
 # -------------------------------------------------------------------------------------- T14h
@@ -378,18 +380,16 @@ def law_h(A: Matrix, X: Matrix, x: Fraction, y: Fraction) -> None:
     moduli = sorted(abs(1 + complex(x, y) * a) for a in np.linalg.eigvals(np.array(A, dtype=float)))
     assume(not any(0.97 < low / high < 1 - 1e-4 for low, high in pairwise(moduli) if high))
     cosines = given.content(A, H, X).tokens.cosines
-    depths = range(300, 312)
-    states = [exact.layer(A, H, X, depths[0])]
-    for _ in depths[1:]:
-        states.append(exact.layer(A, H, states[-1]))
-    for (i, j), limit in cosines.items():
-        if limit is None or not limit.values:
-            continue
-        for depth, state in zip(depths, states, strict=True):
-            value = limit.values[depth % len(limit.values)]
+    state = exact.layer(A, H, X, 300)
+    for depth in range(300, 312):
+        seen = _cosines(state)
+        for pair, limit in cosines.items():
+            if limit is None or not limit.values:
+                continue
+            value, cosine = limit.values[depth % len(limit.values)], seen[pair]
             assert value is not None
-            cosine = _cosine(state[i], state[j])
             assert abs(cosine * abs(cosine) - value * abs(value)) < 0.1
+        state = exact.layer(A, H, state)
 
 
 # -------------------------------------------------------------------------------------- T14i

@@ -101,8 +101,8 @@ class _Box:
         return ", ".join(said)
 
 
-class _Enough(BaseException):
-    """As many instances were tried as were asked for: Hypothesis lets it pass."""
+class _Enough(KeyboardInterrupt):
+    """As many instances were tried as were asked for: Hypothesis looks no more at the example."""
 
 
 class _Unusable(Exception):
@@ -197,34 +197,36 @@ class Searched:
                 tried += 1
                 box.take(drawn, None if self.at is None else self.at(*drawn))
 
-        def several(data: st.DataObject) -> None:
-            # At the simplest choice, 0, one instance alone.
-            wanted = each if data.draw(_CHOICE) else 1
+        @st.composite
+        def several(pick: st.DrawFn) -> None:
+            # Tried while they are drawn, which is cheaper than to draw each by itself. At the
+            # simplest choice, 0, one instance alone.
+            wanted = each if pick(_CHOICE) else 1
             before = tried
             for _ in range(10 * wanted):
                 if tried == examples:
                     raise _Enough
                 with suppress(UnsatisfiedAssumption):
-                    attempt(data.draw(self.draws))
+                    attempt(pick(self.draws))
                 if tried == before + wanted:
                     return
             assume(tried > before)
 
         # Hypothesis changes a part of each example five times before it draws one afresh, but of
-        # the first ten: the second half is drawn in nine of these, several instances in each.
-        half = -(-examples // 2)
-        for begin in (0, *range(half, examples, 10)):
+        # the first ten: two thirds are drawn in nine of these, several instances in each.
+        alone = -(-examples // 3)
+        for begin in (0, *range(alone, examples, 10)):
             before, missed, each = tried, filtered, -(-(examples - tried) // 8)
             try:
-                asked = given(st.data())(several) if begin else given(self.draws)(attempt)
-                run = settings(rounds, max_examples=9 if begin else half)(asked)
+                asked = given(several())(lambda _: None) if begin else given(self.draws)(attempt)
+                run = settings(rounds, max_examples=9 if begin else alone)(asked)
                 with_seed(seed + (begin << 32))(run)()
             except (Unsatisfiable, _Enough):
                 pass
             except Exception:
                 if not worst and not unusable:
                     raise
-            few = tried - before < (1 if begin else half) and filtered == missed
+            few = tried - before < (1 if begin else alone) and filtered == missed
             if worst or unusable or few or tried == examples:
                 break
         data: dict[str, Any] = {"examples": tried, "filtered": filtered, "box": box.words()}

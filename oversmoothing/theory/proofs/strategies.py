@@ -19,7 +19,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from oversmoothing.theory.numbers.exact import Matrix, identity, product
+from oversmoothing.theory.numbers.exact import Matrix, product
 from oversmoothing.theory.proofs.instances import from_integers
 from oversmoothing.theory.support.sizes import Array
 
@@ -114,7 +114,8 @@ def attention_spectra(min_size: int = 1, max_size: int = 4) -> SearchStrategy[li
 @st.composite
 def unimodular(draw: st.DrawFn, size: int) -> tuple[Matrix, Matrix]:
     """(S, S^-1) of integers, S a product of elementary matrices."""
-    S, inverse = identity(size), identity(size)
+    eye: list[list[Any]] = [[int(i == j) for j in range(size)] for i in range(size)]
+    S, inverse = eye, [[*row] for row in eye]
     if size > 1:
         for _ in range(draw(st.integers(0, 2 * size))):
             i = draw(st.integers(0, size - 1))

@@ -226,16 +226,18 @@ class TokensOfStart:
             period = leading.period_of(tokens)
             if period is not None:
                 return self._by_residue(pair, tokens, period)
-            cosines: list[flint.arb] = []
+            last, (low, high) = None, (flint.arb("-inf"), flint.arb("inf"))
             for depth in _DEPTHS:
                 cosine = leading.cosine_of([self._looked_at(token, depth) for token in tokens])
                 if cosine is None:
                     continue
-                if any(not cosine.overlaps(other) for other in cosines):
+                with at_precision(leading.SHOWN_BITS):
+                    low, high = low.max(cosine.lower()), high.min(cosine.upper())
+                last = cosine
+                if low > high:
                     return OSCILLATES
-                cosines.append(cosine)
-            if cosines and keep_their_angle(pair, tokens, self._series):
-                return CosineLimit("constant", (leading.rounded(cosines.pop()),))
+            if last is not None and keep_their_angle(pair, tokens, self._series):
+                return CosineLimit("constant", (leading.rounded(last),))
         except (leading.UnknownPhaseError, OutOfReachError, _UnsettledError):
             pass
         return None
