@@ -44,7 +44,6 @@ from oversmoothing.simulations.spectra.head_values import (
     normalised,
     quotient_values,
     spectral_verdicts,
-    values_error,
 )
 from oversmoothing.simulations.state import one_thread, undisturbed
 from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads
@@ -144,7 +143,7 @@ def _alone(A: Array, head: HeadValues) -> NDArray[np.str_]:
     h, errors = head.discs.centres, head.discs.radii
     if len(A) == 1:
         return np.full(len(h), "consensus")
-    a, error = quotient_values(A), values_error(A)
+    a, error = quotient_values(A)
     moduli = np.abs(multipliers(a, h))
     place = moduli.argmax(axis=0)
     margin = np.abs(1 + h) - moduli.max(axis=0)
