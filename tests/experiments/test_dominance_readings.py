@@ -128,6 +128,30 @@ def test_E4_is_the_disc_rule_and_its_zeros_are_ties(seed, n):
     assert READINGS["E4 heads"][0](one, A, "unfolded").shape == (1, 2 * 5)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_T7e_a_decoder_is_read_token_by_token(seed):
+    """60 tokens, each mostly of the one before: the quotient's own eigenvalues are false ones."""
+    one, rng = layer(seed, 2, 3, 3), np.random.default_rng(seed)
+    A = np.tril(rng.random((1, 2, 60, 60))) * 0.01 + 0.9 * np.eye(60, k=-1)
+    A /= A.sum(-1, keepdims=True)
+    W_V, W_O = factors(one, "unfolded")
+    own, tokens = np.einsum("hdr,hre->hed", W_V, W_O), np.diagonal(A[0], axis1=1, axis2=2)
+
+    def won(whole: np.ndarray, parts: np.ndarray) -> bool:
+        radii = [np.abs(1 + np.linalg.eigvals(M)).max() for M in (whole, *parts)]
+        return radii[0] > max(radii[1:])
+
+    heads = [won(H, a[1:, None, None] * H) for H, a in zip(own, tokens, strict=True)]
+    seen = READINGS["E1"][0](one, A, "unfolded")[0]
+    assert [name == "consensus" for name in seen] == heads
+    all_heads = won(own.sum(0), np.einsum("hi,hde->ide", tokens[:, 1:], own))
+    assert READINGS["E3"][0](one, A, "unfolded")[0, 0] == ("consensus" if all_heads else "other")
+    h = np.linalg.eigvals(own.sum(0))
+    moduli = np.abs(1 + tokens.mean(0)[1:, None] * h).max(0)
+    alone = READINGS["E4"][0](one, A, "unfolded")[0]
+    assert sorted(name == "consensus" for name in alone) == sorted(np.abs(1 + h) > moduli)
+
+
 def test_a_head_of_low_rank_that_exceeds_nothing_ties_in_every_precision():
     """h = -1/2 of rank 1 with a PSD kernel: both radii are 1 by the zeros, and by nothing else."""
     e = torch.eye(4, dtype=torch.float64)

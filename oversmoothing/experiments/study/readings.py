@@ -9,7 +9,8 @@ The paper counts "cases" without saying what a case is. Our readings, for any de
 
 Classes: 'consensus' (a = 1 wins), 'smallest' (the a of smallest real part, the paper's lambda_1),
 'other' (another a; in E3, where no single A is left, whatever is not consensus), 'tie' (equal, by
-exact zeros of H or to rounding) and, in E3 alone, 'undecided' (Arnoldi's method did not converge).
+exact zeros of H or to rounding) and, in E3 alone, 'undecided' (rounding decides, or Arnoldi's
+method did not converge).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,11 +47,11 @@ from oversmoothing.simulations.spectra.head_values import (
     spectral_verdicts,
 )
 from oversmoothing.simulations.state import one_thread, undisturbed
-from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads
-from oversmoothing.theory.spectra.heads_radius import dense_radius, quotient_radius
 from oversmoothing.theory.spectra.layer_discs import multipliers
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.verdict import heads_verdict
 
 Attention = NDArray[np.floating]
 
@@ -79,25 +80,17 @@ def by_spectra(
     return np.asarray(verdicts.dominant).reshape(len(A), len(H))
 
 
+_OF_ALL_HEADS = {
+    Outcome.SMOOTHING: "consensus", Outcome.TRIVIAL: "consensus", Outcome.NON_SMOOTHING: "other",
+    Outcome.TIE: "tie", Outcome.UNDECIDED: "undecided",
+}  # fmt: skip
+
+
 def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
     """E3: rho(I + sum_h H_h) against the radius of Y -> Y + sum_h B_h Y W_h on the quotient."""
     W = factors(layer, folding)
-    consensus = dense_radius(consensus_block(W), "dense")
-    rho_c, error = consensus.value or 0.0, consensus.error
-
-    def won(A: Array) -> str:
-        if A.shape[-1] == 1:
-            return "consensus"
-        quotient = quotient_radius(layer_of_heads(A, W), beside=consensus)
-        if quotient.value is None:
-            return "undecided"
-        # A bound needs no safety, estimates do.
-        safety = 1.0 if quotient.method == "powers" else SAFETY
-        if abs(rho_c - quotient.value) <= safety * (error + quotient.error):
-            return "tie"
-        return "consensus" if rho_c > quotient.value else "other"
-
-    return np.array([[won(normalised(A))] for A in attention])
+    verdicts = (heads_verdict(A=A, W=W).verdict for A in normalised(attention))
+    return np.array([[_OF_ALL_HEADS[each]] for each in verdicts])
 
 
 # Each with what a case is in it.
