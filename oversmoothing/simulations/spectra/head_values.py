@@ -2,11 +2,10 @@
 
 Each step takes what the one before left open.
   powers     Gelfand's bound g from C, C^2 ... C^64 in float32; 1 + max|h| g < rho_C: SMOOTHING.
-  lapack     geev on A and on its quotient, values only; of a causal A its diagonal.
+  lapack     geev on the quotient, values only; of a causal A its diagonal.
   discs      enclosures of all eigenvalues, and the zero pattern of A, where the margin is small.
-LAPACK decides with no margin under `SAFETY` times its error estimate, which is no bound: at least
-what its two lists of values differ by. What discs do not separate is undecided. Everything runs on
-one BLAS thread.
+LAPACK decides with no margin under `SAFETY` times its error estimate, which is no bound. What
+discs do not separate is undecided. Everything runs on one BLAS thread.
 
 C = A - 1 w^T has the spectrum of A but for the eigenvalue 1, which becomes 1 - w^T 1 (Brauer): with
 w the column means, as computed, it is about 0, and rounding in w is harmless. Every eigenvalue of C
@@ -236,9 +235,9 @@ def _class_of(result: formulas.Dominance, attention: Discs, value: Discs) -> str
     return "smallest" if a[i].real <= a[smallest].real + reach else "other"
 
 
-# Values alone are trusted to an eigenvalue condition of 1e7 at most, more than the attention of
-# trained ViTs has shown, and less where two similar matrices show other values: nearly triangular
-# attention is far worse conditioned. Closer to a tie than that, discs decide.
+# Values alone are trusted to an eigenvalue condition of 1e7, more than attention of trained ViTs has
+# shown, but not where A has zeros: triangular attention is far worse conditioned. Closer to a tie
+# than that, discs decide.
 _TRUSTED_CONDITION = 1e7
 
 CHUNK = 16
@@ -261,20 +260,24 @@ def normalised(A: Float[np.ndarray, "*batch n n"]) -> Float64[Array, "*batch n n
 def quotient_values(A: Float64[Array, "n n"]) -> tuple[Complex128[Complex, " n-1"], float]:
     """spec(A) without one copy of 1 [n-1], for A [n, n] with rows summing to 1, and an estimate of
     the error: that of rounding for the diagonal of a triangular A, else by geev, k eps ||B|| times
-    1e7 or what the values of A and of B differ by."""
-    triangular = not np.triu(A, 1).any()
-    whole = (np.diag(A) if triangular else np.linalg.eigvals(A)).astype(np.complex128)
-    rest = np.delete(whole, np.abs(whole - 1).argmin())
+    1e7, or where entries vanish beside 1 what the values of A and of B differ by, if that is more.
+    """
     unit = len(A) * layer_discs.EPS
-    if triangular:
-        return rest, unit
+    if not np.triu(A, 1).any():
+        return _but_one(np.diag(A)), unit
     values = np.linalg.eigvals(quotient(A)).astype(np.complex128)
-    apart = np.abs(values[:, None] - rest)
-    differ = max(apart.min(axis=0).max(initial=0.0), apart.min(axis=1).max(initial=0.0))
-    size = float(np.linalg.norm(A - A.mean(axis=0))) + 4 * layer_discs.EPS * float(
-        np.linalg.norm(A)
-    )
-    return values, max(unit * size * _TRUSTED_CONDITION, float(differ))
+    size = float(np.linalg.norm(A - A.mean(axis=0)))
+    size += 4 * layer_discs.EPS * float(np.linalg.norm(A))
+    error = unit * size * _TRUSTED_CONDITION
+    if A.min() < layer_discs.EPS:
+        apart = np.abs(values[:, None] - _but_one(np.linalg.eigvals(A)))
+        error = max(error, float(apart.min(0).max(initial=0)), float(apart.min(1).max(initial=0)))
+    return values, error
+
+
+def _but_one(values: NDArray[Any]) -> Complex:
+    """All but the one next to 1."""
+    return np.delete(values, np.abs(values - 1).argmin()).astype(np.complex128)
 
 
 Batch = Float[np.ndarray, "b n n"]
