@@ -106,3 +106,11 @@ def _apart(X: Tensor, offset: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     hfc, hfc_exponent, mean, mean_exponent = centred(X)
     coupling = -(offset.unsqueeze(-2) @ hfc).squeeze(-2)
     return (hfc, hfc_exponent, *add((mean, mean_exponent), (coupling, hfc_exponent), trailing=1))
+
+
+def leaning(n: int) -> np.ndarray:
+    """Causal attention mostly to the token before: its quotient shows false values near 0.56."""
+    A = 0.9 * np.eye(n, k=-1) + 0.05 * np.eye(n)
+    A[:, 0] += 0.05
+    A[:2, :2] = [[1, 0], [0.5, 0.5]]
+    return A

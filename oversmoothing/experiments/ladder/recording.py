@@ -27,7 +27,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.models.model import Extraction, Heads, Layer, Model, Norm, Trace
-from oversmoothing.theory.spectra.layer_discs import radii
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum, radii
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -277,12 +277,12 @@ def spectral_gaps(layers: tuple[Layer, ...], traces: tuple[Trace, ...]) -> dict[
 
 
 def folded_spectra(layer: Layer, trace: Trace) -> tuple[Tensor, Tensor]:
-    """Eigenvalues of the mean attention's quotient (T1c) [b, n - 1], and of H with the norm in
+    """Eigenvalues of the mean attention but one 1 (T1c, T1h) [b, n - 1], and of H with the norm in
     front folded in [b, d]: its gain, its centring and the root mean square of the tokens' scales.
     """
     assert trace.attention is not None
     A, norm = trace.attention.double().mean(1), layer.norm_attention
-    a = torch.linalg.eigvals(A[:, :-1, :-1] - A[:, -1:, :-1])
+    a = torch.from_numpy(np.stack([attention_spectrum(each) for each in A.cpu().numpy()]))
     h = torch.linalg.eigvals(layer.heads.folded(norm).total())
     if norm.kind == "none":
         return a, h.expand(len(a), -1)

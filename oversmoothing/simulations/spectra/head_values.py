@@ -235,8 +235,8 @@ def _class_of(result: formulas.Dominance, attention: Discs, value: Discs) -> str
     return "smallest" if a[i].real <= a[smallest].real + reach else "other"
 
 
-# Values alone are trusted to an eigenvalue condition of 1e7, more than attention of trained ViTs has
-# shown, but not where A has zeros: triangular attention is far worse conditioned. Closer to a tie
+# Values alone are trusted to an eigenvalue condition of 1e7, more than attention of trained ViTs
+# shows, but not where A has zeros: triangular attention is far worse conditioned. Closer to a tie
 # than that, discs decide.
 _TRUSTED_CONDITION = 1e7
 
@@ -264,20 +264,16 @@ def quotient_values(A: Float64[Array, "n n"]) -> tuple[Complex128[Complex, " n-1
     """
     unit = len(A) * layer_discs.EPS
     if not np.triu(A, 1).any():
-        return _but_one(np.diag(A)), unit
+        return layer_discs.attention_spectrum(A), unit
     values = np.linalg.eigvals(quotient(A)).astype(np.complex128)
     size = float(np.linalg.norm(A - A.mean(axis=0)))
     size += 4 * layer_discs.EPS * float(np.linalg.norm(A))
     error = unit * size * _TRUSTED_CONDITION
     if A.min() < layer_discs.EPS:
-        apart = np.abs(values[:, None] - _but_one(np.linalg.eigvals(A)))
+        own = np.linalg.eigvals(A)
+        apart = np.abs(values[:, None] - np.delete(own, np.abs(own - 1).argmin()))
         error = max(error, float(apart.min(0).max(initial=0)), float(apart.min(1).max(initial=0)))
     return values, error
-
-
-def _but_one(values: NDArray[Any]) -> Complex:
-    """All but the one next to 1."""
-    return np.delete(values, np.abs(values - 1).argmin()).astype(np.complex128)
 
 
 Batch = Float[np.ndarray, "b n n"]
