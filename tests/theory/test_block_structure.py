@@ -17,7 +17,9 @@ from oversmoothing.theory.layer.attention import (
 from oversmoothing.theory.numbers.exact import exact_stationary, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import factors
+from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.support.errors import InputError
+from tests.support.kronecker import leaning
 
 EPS = np.finfo(float).eps
 # The smallest number of binary64.
@@ -109,3 +111,27 @@ def test_a_factor_prints_the_same_before_and_after_its_roots_are_found():
     before = repr(factor)
     assert "x^2" in before.replace(" ", "")
     assert len(factor.roots(64)) == 2 and repr(factor) == before
+
+
+@pytest.mark.parametrize("kind", ["causal", "in any order", "a prefix seen whole", "packed"])
+def test_T1h_zeros_part_the_spectrum_of_attention(kind: str) -> None:
+    """Each token mostly sees the one before: LAPACK's values of the whole quotient are false."""
+    rng, n, seen = np.random.default_rng(0), 64, 10
+    A = leaning(n)
+    if kind in ("a prefix seen whole", "packed"):
+        A[:seen] = np.pad(rng.random((seen, seen)), ((0, 0), (0, n - seen)))
+    if kind == "packed":
+        A[seen:, :seen] = 0
+        A[seen, seen] = 1
+    A /= A.sum(axis=1, keepdims=True)
+    first = np.linalg.eigvals(A[:seen, :seen])
+    expected = np.append(np.delete(first, np.abs(first - 1).argmin()), np.diag(A)[seen:])
+    if kind == "in any order":
+        order = rng.permutation(n)
+        A = A[np.ix_(order, order)]
+    values = attention_spectrum(A)
+    assert len(values) == n - 1
+    apart = np.abs(values[:, None] - expected)
+    # Random positive blocks are well conditioned.
+    assert max(apart.min(0).max(), apart.min(1).max()) < 100 * n * EPS
+    assert np.sum(values == 1) == len(closed_classes(A)) - 1

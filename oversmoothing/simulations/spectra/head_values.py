@@ -34,7 +34,7 @@ from jaxtyping import Complex128, Float, Float64, Inexact
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from oversmoothing.theory.layer.attention import closed_classes, quotient
+from oversmoothing.theory.layer.attention import closed_classes
 from oversmoothing.theory.layer.layer import check_attention
 from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.discs import Discs, Failure
@@ -263,9 +263,9 @@ def quotient_values(A: Float64[Array, "n n"]) -> tuple[Complex128[Complex, " n-1
     1e7, or where entries vanish beside 1 what the values of A and of B differ by, if that is more.
     """
     unit = len(A) * layer_discs.EPS
+    values = layer_discs.attention_spectrum(A)
     if not np.triu(A, 1).any():
-        return layer_discs.attention_spectrum(A), unit
-    values = np.linalg.eigvals(quotient(A)).astype(np.complex128)
+        return values, unit
     size = float(np.linalg.norm(A - A.mean(axis=0)))
     size += 4 * layer_discs.EPS * float(np.linalg.norm(A))
     error = unit * size * _TRUSTED_CONDITION

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.attention import both_sides, closed_classes, communicating, quotient
+from oversmoothing.theory.layer.attention import both_sides, communicating, quotient
 from oversmoothing.theory.numbers import flint
 from oversmoothing.theory.numbers.rounding import (
     TINY,
@@ -86,15 +86,17 @@ def eigenvalues(M: Array, rounded: bool = False) -> Complex:
 def attention_spectrum(A: Array) -> Complex:
     """spec(A) minus one copy of the eigenvalue 1, for a row-stochastic A [n, n]: n - 1 values.
 
-    Where the eigenvalue 1 repeats (A reducible with several closed classes) the further copies are
-    exact ones. Triangular A (a causal mask, T1h): the diagonal.
+    Triangular A (a causal mask, T1h): the diagonal. Other zeros part A into sets of tokens that
+    attend to one another, each by itself: of closed ones further eigenvalues 1 are exact.
     """
     if _is_triangular(A):
         return np.sort(np.diag(A))[:-1].astype(np.complex128)
-    repeated = len(closed_classes(A)) - 1
-    values = eigenvalues(quotient(A), rounded=True)
-    keep = np.sort(np.argsort(np.abs(values - 1))[repeated:])
-    return np.append(np.ones(repeated), values[keep])
+    ones, values = -1, list[Complex]()
+    for S in communicating(A > 0):
+        inside, closed = A[np.ix_(S, S)], not np.delete(A[S], S, axis=1).any()
+        ones += closed
+        values.append(eigenvalues(quotient(inside) if closed else inside, rounded=closed))
+    return np.concatenate([np.ones(ones), *values])
 
 
 def multipliers(a: Complex | Array, h: Complex | Array) -> Complex:
