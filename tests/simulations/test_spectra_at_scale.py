@@ -233,6 +233,14 @@ def test_T1h_false_values_of_a_causal_quotient_decide_nothing(step):
     assert found.quotient_low <= 1.01 * (1 + 1e-12)
 
 
+def test_false_values_of_nearly_causal_attention_are_not_trusted():
+    A = leaning(64) + 1e-30 * np.triu(np.ones((64, 64)), 1)
+    assert at_scale.quotient_values(A)[1] > 0.1
+    head = head_values(np.eye(3)[:, :2], np.diag([0.02, -0.06]) @ np.eye(3)[:2])
+    (found,) = spectral_verdicts(A[None], [head], np.array([0]))
+    assert found.verdict == "UNDECIDED" and found.method == "discs"
+
+
 def test_what_is_not_attention_or_does_not_fit_is_refused():
     head = head_values(np.eye(3)[:, :1], np.eye(3)[:1])
     A = np.full((2, 4, 4), 0.25)

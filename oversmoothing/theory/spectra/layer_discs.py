@@ -83,6 +83,11 @@ def eigenvalues(M: Array, rounded: bool = False) -> Complex:
     return values
 
 
+def _parts(seen: NDArray[np.bool_]) -> list[tuple[NDArray[np.intp], bool]]:
+    """Each set of tokens that attend to one another, and whether they attend to no others."""
+    return [(S, not np.delete(seen[S], S, axis=1).any()) for S in communicating(seen)]
+
+
 def attention_spectrum(A: Array) -> Complex:
     """spec(A) minus one copy of the eigenvalue 1, for a row-stochastic A [n, n]: n - 1 values.
 
@@ -92,9 +97,8 @@ def attention_spectrum(A: Array) -> Complex:
     if _is_triangular(A):
         return np.sort(np.diag(A))[:-1].astype(np.complex128)
     ones, values = -1, list[Complex]()
-    for S in communicating(A > 0):
-        inside, closed = A[np.ix_(S, S)], not np.delete(A[S], S, axis=1).any()
-        ones += closed
+    for S, closed in _parts(A > 0):
+        ones, inside = ones + closed, A[np.ix_(S, S)]
         values.append(eigenvalues(quotient(inside) if closed else inside, rounded=closed))
     return np.concatenate([np.ones(ones), *values])
 
@@ -266,13 +270,12 @@ def attention_by_parts(A: Array, error: Array) -> Discs | None:
 
     A closed set has one eigenvalue 1 exactly; all of these but the first are among the discs.
     """
-    parts = communicating(A + error > 0)
+    parts = _parts(A + error > 0)
     if len(parts) == 1:
         return None
     pieces, ones = [], -1
-    for S in parts:
+    for S, closed in parts:
         inside, off = A[np.ix_(S, S)], error[np.ix_(S, S)]
-        closed = not np.delete(A[S] + error[S], S, axis=1).any()
         ones += closed
         if closed and len(S) > 1:
             B, wide = (x[0] for x in quotient_within(inside[None], off[None]))
