@@ -25,6 +25,7 @@ from oversmoothing.experiments.study.readings import (
     READINGS,
     layer_cases,
     nearest,
+    readings,
     summarise,
 )
 from oversmoothing.simulations.spectra.head_values import layer_dominance
@@ -260,6 +261,8 @@ def test_padding_counts_for_nothing_in_a_reading(family):
               for texts in (both, *alone)]  # fmt: skip
     assert counts[0].sum() > 0
     pd.testing.assert_series_equal(counts[0], counts[1] + counts[2])
+    said = readings(model, both, ["E1"], "folded", 1).sentences
+    assert said and not any("column" in sentence.says for sentence in said)
 
 
 def test_the_command_prints_every_reading_asked_for(tmp_path, capsys):

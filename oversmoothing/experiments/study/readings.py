@@ -286,7 +286,7 @@ def readings(
     """Of one model, and where the eigenvalues of its H lie.
 
     Tables `readings` (see `readings_of`), `value_spectra` and `eigenvalues`; it says which reading
-    is nearest to the published columns, and over how many inputs the intervals are.
+    is nearest to the published columns (of pictures), and over how many inputs the intervals are.
     """
     table = readings_of({model.name: model}, inputs, names, folding, costly_inputs)
     spectra = value_spectra_table(model)
@@ -301,7 +301,8 @@ def readings(
         said = said if number >= FEWEST else in_words(NAN, NAN, number, str)
         names_said = dict.fromkeys(table.loc[table["images"] == number, "reading"])
         sentences.append(Sentence(f"{', '.join(names_said)}: {said}.", measured(number)))
-    for column in ("DeiT-B/16", "ViT-B/16"):
+    # The published columns are of pictures.
+    for column in ("DeiT-B/16", "ViT-B/16") if model.modality == "vision" else ():
         best = nearest(table, column).iloc[0]
         says = (
             f"Nearest to the paper's column {column} is {best['reading']}, {best['distance']:.1f} "
