@@ -57,7 +57,7 @@ MOVED: dict[str, tuple[str, ...]] = {
     _T + "layer.perron": (_T + "layer.attention",),
     _T + "layer.quotient": (_T + "layer.attention",),
     _T + "proofs.query": (_T + "proofs.reals",),
-    _T + "spectra.multipliers": (_T + "depth.eigenbasis",),
+    _T + "spectra.multipliers": (_T + "spectra.layer_discs",),
     _T + "spectra.radii": (_T + "spectra.layer_discs",),
     _T + "spectra.spectrum": (_T + "spectra.layer_discs",),
     _T + "verdict.dominance": (_T + "verdict.formulas",),

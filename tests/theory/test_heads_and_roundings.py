@@ -115,6 +115,9 @@ def test_E3_heads_of_one_attention_are_one_head(seed, n, d, heads):
             alone.pop(name, None), found.pop(name, None)
     pairs = zip(found.pop("cosine_limits") or (), alone.pop("cosine_limits") or (), strict=True)
     assert all(one == other for one, other in pairs if one["tends_to"] is not None)
+    # One writes 0.75000000000000000 where the other knows that it is 3/4.
+    for answer in (alone, found):
+        answer |= {k: Fraction(x) for k, x in answer.items() if k.endswith("_exact")}
     assert found == alone
 
 

@@ -23,7 +23,8 @@ from oversmoothing.theory.depth.ratios import (
 )
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import exact_stationary, to_flint
-from oversmoothing.theory.verdict.verdict import verdict
+from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
 from tests.support.tables import floats, matrix
 
 AA = np.array(floats("AA"))
@@ -118,10 +119,26 @@ def test_T11_rows_whose_sum_leaves_a_mersenne_prime_in_the_denominator_are_no_ex
 # --- in balls, by recurrences, in floats ---
 
 
+def test_T11_5_the_logarithm_of_a_ratio_next_to_1_has_its_digits():
+    """In fractions, in balls and by recurrences (of two heads); beyond binary64 it is 0. The logs
+    are those of the fractions X_L in 1,200 digits."""
+    logs = {20: -1.0047610045230509e-14, 64: -7.393785703033365e-45, 70: -5.751679649737956e-49,
+            200: -5.369052806897362e-138, 1000: 0.0}  # fmt: skip
+    A, W, X0 = matrix("2/5 3/5; 0 1"), np.array(matrix("-4/3 1/3; 0 -2/3")), [[1, 2], [1, 0]]
+    for answer in (
+        verdict(A=A, W=W, X0=X0, depth=logs),
+        heads_verdict(A=[A] * 2, W=[W / 2] * 2, X0=X0, depth=logs),
+    ):
+        for depth, ratio in answer.hfc_lfc.items():
+            assert ratio.log == pytest.approx(logs[depth], rel=4 * EPS, abs=0)
+            assert ratio.value == math.exp(logs[depth])
+
+
 def test_T11_5_a_ratio_of_balls_is_that_of_its_differences_and_its_mean():
     """Differences (1, 0) are -+1/2 around their mean: HFC^2 = 1/2, LFC^2 = 2 2^2."""
     one, none = flint.arb(1), flint.arb(0)
-    found = ratio_from_balls([flint.arb(2)], [one, none], [none] * 2, 2, 1)
+    with at_precision(96):
+        found = ratio_from_balls([flint.arb(2)], [one, none], [none] * 2, 2, 1)
     assert (found.value, found.log) == pytest.approx((1 / 4, -math.log(4)), rel=1e-15)
 
 

@@ -37,12 +37,12 @@ from oversmoothing.simulations.sweep.points import (
     verdict_columns,
 )
 from oversmoothing.theory.depth.closed_form import from_quotient
-from oversmoothing.theory.depth.eigenbasis import DEEP, log_multiplier
+from oversmoothing.theory.depth.eigenbasis import DEEP
 from oversmoothing.theory.layer.attention import closed_classes, stationary_distributions
 from oversmoothing.theory.layer.layer import check_attention, row_sum_tolerance
 from oversmoothing.theory.numbers.rounding import UNIT, Bounded, ScaledState, to_quotient
 from oversmoothing.theory.spectra.discs import Discs, enclose_all
-from oversmoothing.theory.spectra.layer_discs import pair_moduli, quotient_within
+from oversmoothing.theory.spectra.layer_discs import log_multiplier, pair_moduli, quotient_within
 from oversmoothing.theory.spectra.leading_discs import SMALL, quotient_radii
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex

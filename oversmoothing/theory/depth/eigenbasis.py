@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from oversmoothing.theory.numbers.rounding import at_precision
+from oversmoothing.theory.spectra.layer_discs import log_multiplier
 from oversmoothing.theory.support.sizes import Array, Complex
 
 Indices = NDArray[np.intp]
@@ -268,18 +269,6 @@ DEEP = 10_000
 # At most this many modes get their phase in balls, the largest first; each costs microseconds.
 _IN_BALLS = 256
 _BITS = 192
-
-
-def log_multiplier(x: Complex) -> Complex:
-    """log(1 + x), accurate for small x and for |1 + x| near 1 (-inf at x = -1)."""
-    with np.errstate(divide="ignore"):
-        modulus = np.log1p(2 * x.real + np.abs(x) ** 2) / 2
-    # Near |x + 1| = 0 the sum under log1p cancels: there the modulus itself is exact enough.
-    small = np.abs(1 + x) < 0.25
-    if small.any():
-        with np.errstate(divide="ignore"):
-            modulus = np.where(small, np.log(np.abs(1 + x)), modulus)
-    return np.asarray(modulus + 1j * np.arctan2(x.imag, 1 + x.real), dtype=np.complex128)
 
 
 @dataclass(frozen=True)

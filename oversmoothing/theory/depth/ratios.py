@@ -19,7 +19,14 @@ from typing import Any
 import flint
 import numpy as np
 
-from oversmoothing.theory.depth.recurrence import PRIMES, Powers, modulo, square, squared_norms_at
+from oversmoothing.theory.depth.recurrence import (
+    PRIMES,
+    Powers,
+    is_known,
+    modulo,
+    square,
+    squared_norms_at,
+)
 from oversmoothing.theory.layer import attention
 from oversmoothing.theory.layer.layer import Entries, Layer
 from oversmoothing.theory.numbers import exact, rounding
@@ -39,7 +46,6 @@ EXACT_DEPTH = 64
 BALL_SIZE = 64
 # Beyond, what cancels is taken by recurrences of its own.
 MAX_BITS = 2**12
-_GOOD_BITS = 60
 # A little below the logarithm of the largest binary64, 709.7827.
 _LARGEST_LOG = 709.78
 
@@ -87,8 +93,13 @@ def ratio_of_squares(hfc: Fraction, lfc: Fraction) -> Ratio:
     squared = hfc / lfc
     if squared == 0:
         return Ratio(0.0, -math.inf, squared)
-    with rounding.at_precision(96):
-        return replace(_ratio_of_ball(rounding.to_ball(squared)), squared=squared)
+    for bits in rounding.doublings(96, MAX_BITS):
+        with rounding.at_precision(bits):
+            ball = rounding.to_ball(squared)
+            ratio = replace(_ratio_of_ball(ball), squared=squared)
+            if is_known(ball):
+                break
+    return ratio
 
 
 def _ratio_of_ball(squared: flint.arb) -> Ratio:
@@ -154,7 +165,7 @@ def _by_recurrences(
         elif hfc == 0 or lfc == 0:
             ratios[depth] = ratio_of_squares(Fraction(hfc != 0), Fraction(lfc != 0))
         else:
-            with rounding.at_precision(320):
+            with rounding.at_precision(2560):
                 ratios[depth] = _ratio_of_ball(hfc / lfc)
     return ratios
 
@@ -203,7 +214,7 @@ def ratio_from_balls(
     if not (hfc_squared > 0 and lfc_squared > 0):
         return None
     squared = hfc_squared / lfc_squared
-    return _ratio_of_ball(squared) if squared.rel_accuracy_bits() >= _GOOD_BITS else None
+    return _ratio_of_ball(squared) if is_known(squared) else None
 
 
 def death(block: flint.fmpq_mat, start: Matrix) -> int | None:

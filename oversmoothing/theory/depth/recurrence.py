@@ -38,8 +38,10 @@ PRIMES = (1_811_004_864_519_280_733, 1_566_982_787_806_226_803)
 FIRST_BITS = 192
 MAX_BITS = 2**16
 _GOOD_BITS = 64
-# Of norms whose ratio may be next to 1, so that its logarithm has digits.
-_NORM_BITS = 160
+# Of norms, and of those whose ratio is next to 1: its logarithm may be any number of binary64.
+_NORM_BITS, _MORE_BITS = 160, 1280
+# Of what is shown as a number of binary64.
+_FLOAT_BITS = 60
 
 
 class Recurrence:
@@ -123,10 +125,22 @@ def squared_norms_at(
     hfc, lfc = Recurrence(away, away * a, w, away * x), Recurrence(mean, a, w, x)
     squares = {}
     for depth in depths:
-        y, m = hfc.at(depth, _NORM_BITS), lfc.at(depth, _NORM_BITS)
-        with at_precision(2 * _NORM_BITS):
-            squares[depth] = None if y is None else square(y), None if m is None else n * square(m)
+        for bits in doublings(_NORM_BITS, _MORE_BITS):
+            y, m = hfc.at(depth, bits), lfc.at(depth, bits)
+            with at_precision(2 * bits):
+                up, down = (None if part is None else square(part) for part in (y, m))
+                squares[depth] = up, None if down is None else n * down
+                if not up or not down or is_known(up / (n * down)):
+                    break
     return squares
+
+
+def is_known(squared: flint.arb) -> bool:
+    """Whether a float shows all that it can of a square's root, and of its logarithm, which takes
+    more digits near 1."""
+    log = squared.log()
+    known = log.rel_accuracy_bits() >= _FLOAT_BITS or abs(log).upper() < flint.arb(2) ** -1074
+    return known and squared.rel_accuracy_bits() >= _FLOAT_BITS
 
 
 def square(part: flint.arb_mat) -> flint.arb:

@@ -55,8 +55,13 @@ def closed_classes(A: Array) -> list[NDArray[np.intp]]:
     exactly, whatever the rounding of the others. A > 0 has one class, a causal A has {0}, the
     identity has n.
     """
-    positive = A > 0
-    return [S for S in communicating(positive) if not np.delete(positive[S], S, axis=1).any()]
+    return [S for S, closed in parts(A > 0) if closed]
+
+
+def parts(positive: NDArray[np.bool_]) -> list[tuple[NDArray[np.intp], bool]]:
+    """Each set of tokens that attend to one another, and whether they attend to no others."""
+    sets = communicating(positive)
+    return [(S, not np.delete(positive[S], S, axis=1).any()) for S in sets]
 
 
 def communicating(positive: NDArray[np.bool_]) -> list[NDArray[np.intp]]:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.attention import both_sides, communicating, quotient
+from oversmoothing.theory.layer.attention import both_sides, communicating, parts, quotient
 from oversmoothing.theory.numbers import flint
 from oversmoothing.theory.numbers.rounding import (
     TINY,
@@ -83,11 +83,6 @@ def eigenvalues(M: Array, rounded: bool = False) -> Complex:
     return values
 
 
-def _parts(seen: NDArray[np.bool_]) -> list[tuple[NDArray[np.intp], bool]]:
-    """Each set of tokens that attend to one another, and whether they attend to no others."""
-    return [(S, not np.delete(seen[S], S, axis=1).any()) for S in communicating(seen)]
-
-
 def attention_spectrum(A: Array) -> Complex:
     """spec(A) minus one copy of the eigenvalue 1, for a row-stochastic A [n, n]: n - 1 values.
 
@@ -97,7 +92,7 @@ def attention_spectrum(A: Array) -> Complex:
     if _is_triangular(A):
         return np.sort(np.diag(A))[:-1].astype(np.complex128)
     ones, values = -1, list[Complex]()
-    for S, closed in _parts(A > 0):
+    for S, closed in parts(A > 0):
         ones, inside = ones + closed, A[np.ix_(S, S)]
         values.append(eigenvalues(quotient(inside) if closed else inside, rounded=closed))
     return np.concatenate([np.ones(ones), *values])
@@ -106,6 +101,19 @@ def attention_spectrum(A: Array) -> Complex:
 def multipliers(a: Complex | Array, h: Complex | Array) -> Complex:
     """mu_ij = 1 + h_j a_i, [..., m, k], for a [..., m] and h [..., k]."""
     return np.asarray(1 + np.asarray(a)[..., :, None] * np.asarray(h)[..., None, :])
+
+
+def log_multiplier(x: Complex) -> Complex:
+    """log(1 + x), accurate for small x and for |1 + x| near 1 (-inf at x = -1)."""
+    size = np.abs(1 + x)
+    near = np.abs(size - 1) < 0.75
+    # Elsewhere the sum under log1p cancels or overflows, and the modulus is accurate enough.
+    small = np.where(near, x, 0.0)
+    logs = np.log1p(2 * small.real + np.abs(small) ** 2) / 2
+    if not near.all():
+        with np.errstate(divide="ignore"):
+            logs = np.where(near, logs, np.log(size))
+    return np.asarray(logs + 1j * np.arctan2(x.imag, 1 + x.real), dtype=np.complex128)
 
 
 def largest_modulus(a: Complex | Array, h: Complex | Array) -> tuple[float, int, int]:
@@ -270,11 +278,11 @@ def attention_by_parts(A: Array, error: Array) -> Discs | None:
 
     A closed set has one eigenvalue 1 exactly; all of these but the first are among the discs.
     """
-    parts = _parts(A + error > 0)
-    if len(parts) == 1:
+    sets = parts(A + error > 0)
+    if len(sets) == 1:
         return None
     pieces, ones = [], -1
-    for S, closed in parts:
+    for S, closed in sets:
         inside, off = A[np.ix_(S, S)], error[np.ix_(S, S)]
         ones += closed
         if closed and len(S) > 1:
@@ -291,8 +299,8 @@ def attention_by_parts(A: Array, error: Array) -> Discs | None:
 
 def by_parts(M: Array, error: Array) -> Discs:
     """`enclose` through the zeros of M, each set of indices that lead to one another by itself."""
-    parts = communicating((M != 0) | (error > 0))
-    return _union([_part(M[np.ix_(S, S)], error[np.ix_(S, S)]) for S in parts])
+    sets = communicating((M != 0) | (error > 0))
+    return _union([_part(M[np.ix_(S, S)], error[np.ix_(S, S)]) for S in sets])
 
 
 def _part(M: Array, error: Array) -> Discs:
@@ -300,9 +308,9 @@ def _part(M: Array, error: Array) -> Discs:
     return within_norm(M, error) if isinstance(discs, Failure) else discs
 
 
-def _union(parts: Sequence[Discs]) -> Discs:
-    centres = np.concatenate([part.centres for part in parts])
-    radii = np.concatenate([part.radii for part in parts])
+def _union(pieces: Sequence[Discs]) -> Discs:
+    centres = np.concatenate([piece.centres for piece in pieces])
+    radii = np.concatenate([piece.radii for piece in pieces])
     return Discs(centres, radii, components(centres, radii))
 
 

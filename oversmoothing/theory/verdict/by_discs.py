@@ -15,7 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oversmoothing.theory.layer.attention import closed_classes, communicating, softmax_within
+from oversmoothing.theory.layer.attention import (
+    closed_classes,
+    communicating,
+    parts,
+    softmax_within,
+)
 from oversmoothing.theory.layer.layer import Layer, check_attention
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, gamma, inflated, upper_sum
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
@@ -255,11 +260,10 @@ def decide_heads(case: ManyHeads, dense_size: int) -> Decision:
     """
     A, wide = shares_within(case.given["A"].floats, case.positive, UNIT)
     H, off = weights_within(case)
-    tokens = communicating(case.positive)
+    tokens = parts(case.positive)
     features = communicating(((H != 0) | (off > 0)).any(axis=0))
-    closed = [not np.delete(case.positive[S], S, axis=1).any() for S in tokens]
-    method = "causal" if max(map(len, tokens)) == 1 else "dense"
-    sizes = [len(S) - alone for S, alone in zip(tokens, closed, strict=True)]
+    method = "causal" if max(len(S) for S, _ in tokens) == 1 else "dense"
+    sizes = [len(S) - alone for S, alone in tokens]
     if max(sizes) * max(map(len, features)) > dense_size:
         known = dense_radius(consensus_block(case, case.residual), "dense")
         estimate = quotient_radius_of_heads(case, case.residual, 0, beside=known)
@@ -272,7 +276,7 @@ def decide_heads(case: ManyHeads, dense_size: int) -> Decision:
         h, e = H[:, F[:, None], F], off[:, F[:, None], F]
         consensus += _radii([(one, 0 * one)], h, e, shift)
         blocks = []
-        for S, alone in zip(tokens, closed, strict=True):
+        for S, alone in tokens:
             a, w = A[:, S[:, None], S], wide[:, S[:, None], S]
             if not alone:
                 blocks.append((a, w))
@@ -281,7 +285,7 @@ def decide_heads(case: ManyHeads, dense_size: int) -> Decision:
         rest += _radii(blocks, h, e, shift)
     fixed, moving = _largest(consensus), _largest(rest)
     outcome = outcome_of(fixed.low - moving.high, fixed.high - moving.low)
-    if sum(closed) > 1:
+    if sum(alone for _, alone in tokens) > 1:
         # Each group that sees only itself has its own consensus: rho_Q >= rho_C exactly.
         tied = moving.high <= fixed.low
         outcome = Outcome.TIE if tied else outcome_of(-np.inf, fixed.high - moving.low)

@@ -21,7 +21,13 @@ from oversmoothing.theory.depth.onset import EACH, GAP, Onset, Series, Sides, on
 from oversmoothing.theory.layer.attention import class_families
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, normalise, solved
 from oversmoothing.theory.spectra.discs import Discs, eigenvector
-from oversmoothing.theory.spectra.layer_discs import EPS, core_within, multipliers, pair_moduli
+from oversmoothing.theory.spectra.layer_discs import (
+    EPS,
+    core_within,
+    log_multiplier,
+    multipliers,
+    pair_moduli,
+)
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict import disc_modes
 from oversmoothing.theory.verdict.by_discs import CellDiscs, value_within
@@ -228,7 +234,7 @@ def onset_of_cell(cell: CellDiscs, X0: Array, tends_to: str | None) -> Onset | N
         mean[:, : n - classes] = 0.0
     for image in (hfc, mean):
         image[:, np.abs(image).max(axis=0) <= DOUBT * EPS * n] = 0.0
-    scaled, logs = mu / moduli.max(), _log_moduli(np.multiply.outer(a, h))
+    scaled, logs = mu / moduli.max(), log_multiplier(np.multiply.outer(a, h)).real
     (whole, _), (of_hfc, up), (of_mean, down) = (
         _series(image, there, scaled, logs, C, U) for image in (V, hfc, mean)
     )
@@ -279,12 +285,3 @@ def _series(
 
     powers = np.zeros(int(there.sum()))
     return Series(rate[there], powers, size[there], leads[there], combined), float(top)
-
-
-def _log_moduli(z: Complex) -> Array:
-    """log |1 + z|, with all its digits where z is small."""
-    near = np.abs(z) < 0.5
-    small = np.where(near, z, 0.0)
-    logs = 0.5 * np.log1p(2 * small.real + np.abs(small) ** 2)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.where(near, logs, np.log(np.abs(1 + z))))
