@@ -14,13 +14,13 @@ from oversmoothing.theory.numbers.exact import exact_stationary, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.verdict.verdict import verdict
 
-FAR = 10**6
+FAR = 10**9
 
 
 @given(own.exact_cases(max_n=3, max_d=2))
 @settings(max_examples=150)
 def test_T4_T5_T6b_the_trajectory_does_what_the_limits_say(case):
-    """Measured at a depth of a million layers, in balls, for any X_0: generic or not, defective or
+    """Measured at a depth of a billion layers, in balls, for any X_0: generic or not, defective or
     not."""
     A, H, X0 = case
     depths = [FAR + k for k in range(6)]

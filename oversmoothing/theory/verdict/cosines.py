@@ -221,9 +221,13 @@ class TokensOfStart:
             return UNDEFINED
         if not (isinstance(first, Part) and isinstance(second, Part)):
             return None
-        tokens = first, second
+        tokens, period, turns = (first, second), None, True
         try:
-            period = leading.period_of(tokens)
+            try:
+                period = leading.period_of(tokens)
+            except leading.UnknownPhaseError:
+                # Two values may then be those of two residues.
+                turns = False
             if period is not None:
                 return self._by_residue(pair, tokens, period)
             last, (low, high) = None, (flint.arb("-inf"), flint.arb("inf"))
@@ -235,10 +239,10 @@ class TokensOfStart:
                     low, high = low.max(cosine.lower()), high.min(cosine.upper())
                 last = cosine
                 if low > high:
-                    return OSCILLATES
+                    return OSCILLATES if turns else None
             if last is not None and keep_their_angle(pair, tokens, self._series):
                 return CosineLimit("constant", (leading.rounded(last),))
-        except (leading.UnknownPhaseError, OutOfReachError, _UnsettledError):
+        except (OutOfReachError, _UnsettledError):
             pass
         return None
 
