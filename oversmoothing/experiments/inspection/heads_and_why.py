@@ -67,9 +67,9 @@ class ValueModes:
     """The eigenvalues h [d] of H [d, d] of a layer, empty where they are left out, and what the
     weights say: `why`. H is not kept: a model may be larger than memory.
 
-    own [heads, r]: the eigenvalues of each head's core W_O W_V, those of its H_h but for `zeros` =
-    d - r exact zeros. largest: the eigenvalue and eigenvector with the largest |h| ('modulus') and
-    with the largest |1 + h| ('residual'), {} where eigenvectors were not asked for.
+    own [heads, min(r, d)]: the eigenvalues of each H_h but for `zeros` = d - r exact zeros, where
+    r < d by its core W_O W_V. largest: the eigenvalue and eigenvector with the largest |h|
+    ('modulus') and with the largest |1 + h| ('residual'), {} where eigenvectors were not asked for.
     """
 
     h: Complex
@@ -84,14 +84,15 @@ class ValueModes:
     ) -> ValueModes:
         """One eigenproblem of H, where it is asked for, and one of r x r a head; the model lies
         `where`."""
-        core = heads.W_O.double() @ heads.W_V.double()
-        own = np.linalg.eigvals(core.detach().cpu().numpy()).astype(np.complex128)
+        W_V, W_O = (W.detach().cpu().double().numpy() for W in (heads.W_V, heads.W_O))
+        core = W_O @ W_V if heads.width < W_V.shape[1] else W_V @ W_O
+        own = np.linalg.eigvals(core).astype(np.complex128)
         H = value_projection(heads)
         h, V = np.empty(0, dtype=np.complex128), None
         if values:
             h, V = eigenpairs(H, where, vectors=vectors)
             # Rounding makes small numbers of them.
-            h[np.argsort(np.abs(h))[: _exact_zeros(heads, len(H))]] = 0.0
+            h[np.argsort(np.abs(h))[: max(0, len(H) - joined(W_V, W_O)[0].shape[1])]] = 0.0
         zeros, largest = max(0, len(H) - own.shape[1]), {}
         if V is not None:
             best = {"modulus": int(np.argmax(np.abs(h))), "residual": int(np.argmax(np.abs(1 + h)))}
@@ -99,11 +100,18 @@ class ValueModes:
         return cls(h, own, zeros, _why(H, h, V, own, zeros), largest)
 
 
-def _exact_zeros(heads: Heads, side: int) -> int:
-    """How many eigenvalues of H are 0 for want of rank: heads that share keys and values (grouped
-    queries) have one W_V, and H has the rank of all different ones at most."""
-    pairs = (W.detach().double().numpy() for W in (heads.W_V, heads.W_O))
-    return max(0, side - min(len({own.tobytes() for own in W}) for W in pairs) * heads.width)
+def joined(W_V: Array, W_O: Array) -> tuple[Array, Array]:
+    """(L [d, k], R [k, d]) with L R = sum_h W_V,h W_O,h, for W_V [heads, d, r], W_O [heads, r, d]:
+    heads that share W_V (grouped queries), or W_O, stand in it once, so that k bounds the rank."""
+    names = [[own.tobytes() for own in W] for W in (W_V, W_O)]
+    values = len(set(names[0])) <= len(set(names[1]))
+    alike: dict[bytes, list[int]] = {}
+    for head, name in enumerate(names[0 if values else 1]):
+        alike.setdefault(name, []).append(head)
+    kept, added = (W_V, W_O) if values else (W_O, W_V)
+    pairs = [(kept[own[0]], added[own].sum(0)) for own in alike.values()]
+    left, right = zip(*(pair if values else pair[::-1] for pair in pairs), strict=True)
+    return np.concatenate(left, 1), np.concatenate(right, 0)
 
 
 def asymmetry(H: Array) -> float:
