@@ -168,7 +168,8 @@ def head_numbers(layer: Layer, trace: Trace, keep: Tensor, causal: bool, pairs: 
     """By name [heads, inputs], of a layer with its attention; SPECTRAL among them, NaN.
 
     log_change: of ln HFC/LFC after the attention sublayer, by the head's being there. entropy: of
-    the rows of A_h over the logarithm of the tokens they may see, mean. sink_mass: of the token
+    the rows of A_h over the logarithm of the tokens in sight, those that some head of the layer
+    gives a weight (no mask, no window hides them), mean. sink_mass: of the token
     that is attended to most, mean over queries; sink_token: its position. Of the first `pairs`
     inputs, NaN of others: dobrushin, tau(A_h). All over the kept tokens.
     """
@@ -178,14 +179,14 @@ def head_numbers(layer: Layer, trace: Trace, keep: Tensor, causal: bool, pairs: 
     names = ("dobrushin", "entropy", "sink_mass", "sink_token")
     numbers |= {name: np.full((heads, len(keep)), np.nan) for name in (*names, *SPECTRAL)}
     for k, (whole, kept) in enumerate(zip(trace.attention, keep, strict=True)):
-        some = not bool(kept.all())
-        for head in range(heads):
-            A = whole[head][kept][:, kept] if some else whole[head]
+        whole = whole if bool(kept.all()) else whole[:, kept][:, :, kept]
+        sight = (whole > 0).any(0).sum(-1)
+        for head, A in enumerate(whole):
             mass, token = A.mean(-2, dtype=torch.float64).max(-1)
             numbers["sink_mass"][head, k], numbers["sink_token"][head, k] = mass, token
             if layer.sinks:
                 continue  # rows sum to less than 1: what follows is of stochastic matrices
-            numbers["entropy"][head, k] = _entropy(A, causal)
+            numbers["entropy"][head, k] = _entropy(A, sight, causal)
             if k < pairs:
                 numbers["dobrushin"][head, k] = dobrushin(A)
     return numbers
@@ -293,7 +294,7 @@ def why_heads(heads: pd.DataFrame, cls: bool = False, causal: bool = False) -> s
             known = (
                 f", and what does is not known; {100 * row['sink_mass']:.0f} % of its attention "
                 f"is on {to}, and the entropy of its rows is {row['entropy']:.2f} (1: equal "
-                "attention to all tokens)"
+                "attention to all tokens in sight)"
             )
             words += known
         said.append(words)
@@ -312,14 +313,11 @@ def why_heads(heads: pd.DataFrame, cls: bool = False, causal: bool = False) -> s
     )
 
 
-def _entropy(A: Tensor, causal: bool) -> float:
-    """Of the rows of A [n, n] that may see two tokens or more; NaN where there is none."""
-    n = A.shape[-1]
-    seen = torch.arange(1, n + 1) if causal else torch.full((n,), n)
-    rows = (
-        torch.special.entr(A).sum(-1, dtype=torch.float64)[seen > 1] / seen[seen > 1].double().log()
-    )
-    return float(rows.mean())
+def _entropy(A: Tensor, sight: Tensor, causal: bool) -> float:
+    """Of the rows of A [n, n], each over the logarithm of its `sight` [n]: but for the first row of
+    a causal A, which sees itself alone. NaN where there is none."""
+    rows = torch.special.entr(A).sum(-1, dtype=torch.float64)
+    return float((rows / sight.clamp_min(2).double().log())[int(causal) :].mean())
 
 
 def _left_out(layer: Layer, trace: Trace, keep: Tensor) -> Array:
