@@ -11,12 +11,13 @@ import pytest
 from oversmoothing import Report, inspect, open_model
 from oversmoothing.experiments.inspection.answer import CAUSES, Grade, advice, answer, grade
 from oversmoothing.experiments.inspection.budget import Plan
-from oversmoothing.experiments.inspection.sentences import does_it, what_to_try
+from oversmoothing.experiments.inspection.observe import PART_NAMES
+from oversmoothing.experiments.inspection.sentences import by_what, does_it, what_to_try
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.pictures import picture_folder
 from oversmoothing.theory.proofs.ledger import claims
 from tests.support.cases import cases
-from tests.support.made_models import made, sharing
+from tests.support.made_models import draw, made, sharing
 
 DATA = os.environ.get("OVERSMOOTHING_DATA")
 PARTS = [part for parts in CAUSES.values() for part in parts]
@@ -104,7 +105,7 @@ def test_cause_grade_and_certainty_are_right_on_few_inputs_and_many(settings, ca
     assert said.least is not None and said.most is not None
     assert said.least <= truth <= said.most
     assert (said.certainty == "told") == (said.grade == said.least == said.most)
-    assert ("do not show which part is the largest" in summary) == (not said.cause.sure)
+    assert ("do not show which part is the largest" in summary) == (not said.cause.largest)
     if count == 100:
         assert said.grade == truth and said.certainty == "told" and said.cause.sure
 
@@ -138,6 +139,24 @@ def test_what_cancels_is_said_to_cancel():
     words = "Attention's mixing smooths, but the gains of attention's norm sharpen."
     assert words in report.summary()
     assert re.search(r"do not see takes back 9\d % of it \(\+", report.summary())
+
+
+def test_the_largest_part_is_told_though_what_is_named_as_the_cause_is_not():
+    """The gains are the largest by far, against the change; three others share the change."""
+    sizes = {"attention_body": -0.2, "attention_scales": -0.15, "ffn_body": -0.2}
+    parts = {
+        name: np.array([[sizes.get(name, 0.0)]]) + 0.01 * draw(1, 12, seed=k).numpy()
+        for k, name in enumerate(PART_NAMES)
+    }
+    parts["attention_gains"] = parts["attention_gains"] + 0.5
+    logs = np.concatenate([np.zeros((1, 12)), sum(parts.values())])
+    found = answer(logs, np.full(logs.shape, 0.3), parts)
+    said = by_what(found, (0.0, 0.0))
+    assert said.short == "The gains of attention's norm sharpen."
+    assert not found.cause.sure and "do not show" not in said.details[0][0]
+    parts["attention_body"] = parts["attention_body"] - 0.3
+    even = answer(logs, np.full(logs.shape, 0.3), parts)
+    assert "do not show which part is the largest" in by_what(even, (0.0, 0.0)).details[0][0]
 
 
 @pytest.mark.parametrize("count", [5, 10])

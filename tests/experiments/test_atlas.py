@@ -21,9 +21,11 @@ from oversmoothing.experiments.study.atlas import (
     read_atlas,
     recorded_deit,
     rows_of,
+    value_spectra_table,
 )
 from tests.support.cases import cases
 from tests.support.refusals import refuses
+from tests.support.tiny_transformers import tiny
 
 GREYS = Reads("pixels", 16, 4, 10)
 SMALL = Design(width=16, depth=2, heads=2, std=0.2)
@@ -71,6 +73,29 @@ def test_rows_are_those_of_the_dense_matrices(placement):
             plain = np.linalg.eigvals(W.T)
             plain = plain[np.argsort(-abs(plain))][: len(h)]
             assert row["negative_unfolded"] == pytest.approx((plain.real < 0).mean())
+
+
+def test_no_share_counts_the_zeros_of_heads_that_share_their_values():
+    """Grouped queries: H of 32 features has rank 16, and rounding puts its zeros anywhere."""
+    module = tiny("llama")
+    rows = rows_of(open_model(module)).query("head == 0").set_index("layer")
+    table = value_spectra_table(open_model(module)).query("of == 'whole'")
+    for number, block in enumerate(module.model.layers, 1):
+        g, V, out = (
+            each.weight.detach().double().numpy()
+            for each in (block.input_layernorm, block.self_attn.v_proj, block.self_attn.o_proj)
+        )
+        W_V = np.repeat(V.reshape(2, 8, 32), 2, axis=0).reshape(32, 32).T
+        for norm, gain in (("unfolded", np.ones(32)), ("folded", g)):
+            h = np.linalg.eigvals((gain[:, None] * W_V @ out.T).T)
+            h = h[abs(h) > 1e-9]
+            read = table.query("norm == @norm and layer == @number").iloc[0]
+            assert len(h) == read["eigenvalues"] == rows.loc[number, "eigenvalues"] == 16
+            of = "negative" if norm == "folded" else "negative_unfolded"
+            assert (h.real < 0).mean() == read["negative"] == rows.loc[number, of]
+            disc = (abs(h + 0.5) <= 0.5).mean()
+            assert disc == read["universal_disc"]
+        assert disc == rows.loc[number, "disc"]
 
 
 def test_minus_the_identity_is_aligned_with_itself():

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import Tensor
@@ -151,3 +152,42 @@ def test_inputs_that_are_not_looked_at_closely_have_the_same_streams(deit, pixel
     np.testing.assert_array_equal(few.by_ffn, all_of_them.by_ffn)
     assert few.closer == few.accounted == 1 and all_of_them.closer == 4
     assert json.dumps(few.to_json_object())
+
+
+def test_a_long_text_costs_the_same_wherever_it_stands():
+    """What is said before it starts is what is done, whatever the order and the batches."""
+    model = open_model(tiny("gpt2", n_positions=320), tokenizer=Letters())
+    texts = ["abc", "cabba", "bcab", "aabcc", "cab", "bca", "abca" * 80]
+    said = foresee(model, texts, 4, 32).plan
+    assert said.closely > said.spectra
+    for order, size in ((texts, 32), (texts, 2), (texts[::-1], 2)):
+        report = inspect(model, order, batch_size=size)
+        assert (report.closer, report.spectra) == (said.closely, said.spectra)
+
+
+class Letters:
+    """A tokenizer of single letters."""
+
+    def __call__(self, text: str) -> dict[str, list[int]]:
+        return {"input_ids": [3 + ord(letter) - ord("a") for letter in text]}
+
+    def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+        return [chr(ord("a") + number - 3) for number in ids]
+
+
+def test_heads_are_explained_whatever_the_batches():
+    """The spectra of the heads that are named are taken of three inputs, not of the first batch."""
+    model, plan = tiny("vit", num_attention_heads=4), Plan(closely=8, why=3)
+    images = torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(3))
+    whole = inspect(model, images, budget=plan).heads
+    assert whole["margin"].notna().any()
+    for size in (1, 2, 3):
+        heads = inspect(model, images, budget=plan, batch_size=size).heads
+        pd.testing.assert_frame_equal(heads, whole, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_looked_at_closely_has_its_ranks():
+    model, images = tiny("vit"), torch.randn(3, 3, 32, 32)
+    ranks = (inspect(model, images, budget=Plan(k, 2)).table["rank_growth"] for k in (0, 1, 2))
+    first, *others = ranks
+    assert all(first.equals(other) for other in others) and first.notna().all()

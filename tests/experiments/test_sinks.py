@@ -166,6 +166,8 @@ def test_the_report_has_the_columns_and_says_them():
     row = report.to_frame().iloc[-1]
     assert report.closer == 3 and "over the first 3 images" in report.summary()
     assert f"mean cosine {row['cos_mean_desunk']:.3f} and effective rank" in report.summary()
+    raw = report.cosines[-1, :3].mean()
+    assert f"; raw {raw:.3f} and " in report.summary() and abs(raw - row["cos_mean"]) > 2e-3
     # Behind an H that is a multiple of 1 a layer of equal heads is linear but for its norms.
     assert 0 < row["linear_with_residual"] <= 1
     assert "rank_growth" not in inspect(made(), sharing(2), budget=Plan(ranks=2)).table

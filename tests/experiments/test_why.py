@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from oversmoothing import inspect
 from oversmoothing.experiments.inspection.heads_and_why import (
     REGIONS,
     ValueModes,
@@ -19,6 +20,7 @@ from oversmoothing.experiments.models.model import Heads
 from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
 from tests.support.cases import cases
 from tests.support.made_models import draw
+from tests.support.tiny_transformers import tiny, tokens
 
 
 def heads_of(H: Tensor, heads: int = 1) -> Heads:
@@ -70,6 +72,30 @@ def test_eigenvalues_that_are_0_for_want_of_rank_are_0_and_not_what_rounding_mak
     np.testing.assert_allclose(
         np.sort_complex(modes.h[modes.h != 0]), np.sort_complex(core), rtol=1e-9
     )
+
+
+def test_zeros_for_want_of_rank_never_lose_at_consensus():
+    """T3b at h = 0: |1 + h| = |1 + h a|. Grouped queries: 16 of 32 eigenvalues of H are 0."""
+    module, ids = tiny("llama", "eager"), tokens((9,))
+    table = inspect(module, ids, budget="all").table
+    for number, A in enumerate(module(**ids, output_attentions=True).attentions, 1):
+        a = A[0].mean(0).diagonal()[1:].detach().double().numpy()  # causal: its eigenvalues (T1h)
+        attention = module.model.layers[number - 1].self_attn
+        V, out = (each.weight.detach().double() for each in (attention.v_proj, attention.o_proj))
+        H = out @ V.view(2, 8, 32).repeat_interleave(2, 0).flatten(0, 1)
+        h = np.linalg.eigvals(H.numpy())
+        h = h[abs(h) > 1e-9]
+        loses = (np.abs(1 + h[:, None] * a) > np.abs(1 + h[:, None])).any(1)
+        assert len(h) == 16 and table["outside_share"][number] == 1 - loses.sum() / 32
+
+
+def test_a_head_wider_than_the_model_has_as_many_eigenvalues_as_the_model():
+    """W_V W_O [d, d] for r > d: the core W_O W_V has r - d zeros that are none of H."""
+    W_V, W_O = draw(1, 4, 7), draw(1, 7, 4, seed=1)
+    modes = ValueModes.of(Heads(W_V, W_V, W_V, W_O))
+    h = np.linalg.eigvals((W_V[0] @ W_O[0]).numpy())
+    np.testing.assert_allclose(np.sort_complex(modes.own[0]), np.sort_complex(h), rtol=1e-9)
+    assert {modes.why[f"head_h_{name}"] for name in REGIONS} <= {0.0, 0.25, 0.5, 0.75, 1.0}
 
 
 def test_symmetric_is_0_skew_is_infinite_and_both_are_normal():

@@ -98,6 +98,8 @@ BUILDS: dict[str, Build] = {
     "CodeGen": _build("CodeGen"),
     "Cohere": _build("Cohere"), "Cohere2": _build("Cohere2", **WINDOWS), "CTRL": _build("CTRL"),
     "Data2Vec vision": _build("Data2VecVision"),
+    "DeBERTa": _build("Deberta", relative_attention=True, pos_att_type=["c2p", "p2c"],
+                      type_vocab_size=0),
     "DeBERTa-v2": _build("DebertaV2", relative_attention=True, pos_att_type=["c2p", "p2c"],
                          position_buckets=8, type_vocab_size=0),
     "DeepSeek-V3": _build("DeepseekV3", n_group=1, topk_group=1, kv_lora_rank=16, q_lora_rank=16,

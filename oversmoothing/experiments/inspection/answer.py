@@ -110,11 +110,14 @@ class Cause:
 
     sums: the mean change by each of CAUSES, over all layers; change: their sum. name: the one that
     moves it furthest in the direction of the change, None where none does. sure: whether it is told
-    from every other cause, by the 95 % interval of the paired difference. placement: of the norms.
+    from every other cause, by the 95 % interval of the paired difference. largest: whether the
+    cause of the largest sum, in either direction, is told from every other by their sizes, in the
+    same way. placement: of the norms.
     """
 
     name: str | None
     sure: bool
+    largest: bool
     sums: dict[str, float]
     change: float
     inputs: int
@@ -234,9 +237,13 @@ def cause(parts: Mapping[str, Array], sign: float, placement: str) -> Cause | No
     others = [by[best] - by[name] for name in sums if name != best]
     # Whether the 95 % interval of each mean lies on that side of 0.
     sure = len(whole) > 1 and all(mean_interval(sign * each)[1] > 0 for each in (by[best], *others))
+    first, *rest = sorted(sums, key=lambda name: -abs(sums[name]))
+    size = {name: np.sign(sums[name]) * values for name, values in by.items()}
+    largest = all(mean_interval(size[first] - size[name])[1] > 0 for name in rest)
     return Cause(
         name=best if sign * sums[best] > 0 else None,
         sure=sure,
+        largest=largest,
         sums=sums,
         change=float(whole.mean()),
         inputs=len(whole),

@@ -10,7 +10,7 @@ matrices: the same on every machine, so that what is measured does not depend on
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nan
 from typing import Any
@@ -50,9 +50,9 @@ _SYMMETRIC, _GENERAL, _VERDICT, _PAIRS, _WIDE, _ENTRIES = 12, 85, 150, 7, 4, 100
 class Plan:
     """On how many inputs, from the first, each kind of number is taken; the streams: on all.
 
-    ranks: those from singular values, and how linear a layer is. closely: the account, heads,
-    sinks and tokens; of those, pairs: Dobrushin coefficients of the heads, spectra: of attention,
-    why: where there are no spectra, those of the NAMED heads that smooth most.
+    ranks: those from singular values, and how linear a layer is; `closely` at least. closely: the
+    account, heads, sinks and tokens; of those, pairs: Dobrushin coefficients of the heads, spectra:
+    of attention, why: where there are no spectra, those of the NAMED heads that smooth most.
     vectors: whether the eigenvectors of the value maps are taken, as spectra do (0 or 1); values:
     whether their eigenvalues are, those of each head's own apart, which always are.
     """
@@ -169,6 +169,8 @@ Budget = float | Plan
 def plan_for(budget: Budget, model: Model, tokens: int, inputs: int) -> Plan:
     """The plan of a checked budget, for so many inputs of so many tokens."""
     plan = budget if isinstance(budget, Plan) else plan_of(model, tokens, inputs, budget)
+    # What is looked at closely is made of singular values, spectra of eigenvectors.
+    plan = replace(plan, ranks=max(plan.ranks, plan.closely))
     return replace(plan, vectors=1, values=1) if plan.spectra else plan
 
 
@@ -249,10 +251,8 @@ def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen
     if not number:
         raise InputError("how many inputs there are is not known: give a list or a tensor")
     first, share = next(batches(inputs, 1)), 1.0
-    if isinstance(first, list) and isinstance(first[0], str):
-        texts = list(inputs)
-        lengths = [_tokens(model.prepare([text])) for text in texts]
-        first = [texts[lengths.index(max(lengths))]]
+    if lengths := text_lengths(model, inputs):
+        first = [inputs[lengths.index(max(lengths))]]
         share = sum(lengths) / (number * max(lengths))
     batch = prepared_and_moved(model, first)
     tokens = extract(model, batch, attention=False, verify=False).keep.shape[1]
@@ -284,6 +284,13 @@ def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen
         memory=min(batch_size, number) * each,
         without=without,
     )
+
+
+def text_lengths(model: Model, inputs: Any) -> list[int]:
+    """The tokens of each text of a list, as the model reads it; [] of other inputs."""
+    if not isinstance(inputs, Sequence) or not all(isinstance(each, str) for each in inputs):
+        return []
+    return [_tokens(model.prepare([text])) for text in inputs]
 
 
 def _tokens(batch: Any) -> int:

@@ -67,9 +67,9 @@ class ValueModes:
     """The eigenvalues h [d] of H [d, d] of a layer, empty where they are left out, and what the
     weights say: `why`. H is not kept: a model may be larger than memory.
 
-    own [heads, r]: the eigenvalues of each head's core W_O W_V, those of its H_h but for `zeros` =
-    d - r exact zeros. largest: the eigenvalue and eigenvector with the largest |h| ('modulus') and
-    with the largest |1 + h| ('residual'), {} where eigenvectors were not asked for.
+    own [heads, min(r, d)]: the eigenvalues of each H_h but for `zeros` = d - r exact zeros, where
+    r < d by its core W_O W_V. largest: the eigenvalue and eigenvector with the largest |h|
+    ('modulus') and with the largest |1 + h| ('residual'), {} where eigenvectors were not asked for.
     """
 
     h: Complex
@@ -84,14 +84,15 @@ class ValueModes:
     ) -> ValueModes:
         """One eigenproblem of H, where it is asked for, and one of r x r a head; the model lies
         `where`."""
-        core = heads.W_O.double() @ heads.W_V.double()
-        own = np.linalg.eigvals(core.detach().cpu().numpy()).astype(np.complex128)
+        W_V, W_O = (W.detach().cpu().double().numpy() for W in (heads.W_V, heads.W_O))
+        core = W_O @ W_V if heads.width < W_V.shape[1] else W_V @ W_O
+        own = np.linalg.eigvals(core).astype(np.complex128)
         H = value_projection(heads)
         h, V = np.empty(0, dtype=np.complex128), None
         if values:
             h, V = eigenpairs(H, where, vectors=vectors)
             # Rounding makes small numbers of them.
-            h[np.argsort(np.abs(h))[: _exact_zeros(heads, len(H))]] = 0.0
+            h[np.argsort(np.abs(h))[: max(0, len(H) - joined(W_V, W_O)[0].shape[1])]] = 0.0
         zeros, largest = max(0, len(H) - own.shape[1]), {}
         if V is not None:
             best = {"modulus": int(np.argmax(np.abs(h))), "residual": int(np.argmax(np.abs(1 + h)))}
@@ -99,11 +100,18 @@ class ValueModes:
         return cls(h, own, zeros, _why(H, h, V, own, zeros), largest)
 
 
-def _exact_zeros(heads: Heads, side: int) -> int:
-    """How many eigenvalues of H are 0 for want of rank: heads that share keys and values (grouped
-    queries) have one W_V, and H has the rank of all different ones at most."""
-    pairs = (W.detach().double().numpy() for W in (heads.W_V, heads.W_O))
-    return max(0, side - min(len({own.tobytes() for own in W}) for W in pairs) * heads.width)
+def joined(W_V: Array, W_O: Array) -> tuple[Array, Array]:
+    """(L [d, k], R [k, d]) with L R = sum_h W_V,h W_O,h, for W_V [heads, d, r], W_O [heads, r, d]:
+    heads that share W_V (grouped queries), or W_O, stand in it once, so that k bounds the rank."""
+    names = [[own.tobytes() for own in W] for W in (W_V, W_O)]
+    values = len(set(names[0])) <= len(set(names[1]))
+    alike: dict[bytes, list[int]] = {}
+    for head, name in enumerate(names[0 if values else 1]):
+        alike.setdefault(name, []).append(head)
+    kept, added = (W_V, W_O) if values else (W_O, W_V)
+    pairs = [(kept[own[0]], added[own].sum(0)) for own in alike.values()]
+    left, right = zip(*(pair if values else pair[::-1] for pair in pairs), strict=True)
+    return np.concatenate(left, 1), np.concatenate(right, 0)
 
 
 def asymmetry(H: Array) -> float:
@@ -160,7 +168,8 @@ def head_numbers(layer: Layer, trace: Trace, keep: Tensor, causal: bool, pairs: 
     """By name [heads, inputs], of a layer with its attention; SPECTRAL among them, NaN.
 
     log_change: of ln HFC/LFC after the attention sublayer, by the head's being there. entropy: of
-    the rows of A_h over the logarithm of the tokens they may see, mean. sink_mass: of the token
+    the rows of A_h over the logarithm of the tokens in sight, those that some head of the layer
+    gives a weight (no mask, no window hides them), mean. sink_mass: of the token
     that is attended to most, mean over queries; sink_token: its position. Of the first `pairs`
     inputs, NaN of others: dobrushin, tau(A_h). All over the kept tokens.
     """
@@ -170,14 +179,14 @@ def head_numbers(layer: Layer, trace: Trace, keep: Tensor, causal: bool, pairs: 
     names = ("dobrushin", "entropy", "sink_mass", "sink_token")
     numbers |= {name: np.full((heads, len(keep)), np.nan) for name in (*names, *SPECTRAL)}
     for k, (whole, kept) in enumerate(zip(trace.attention, keep, strict=True)):
-        some = not bool(kept.all())
-        for head in range(heads):
-            A = whole[head][kept][:, kept] if some else whole[head]
+        whole = whole if bool(kept.all()) else whole[:, kept][:, :, kept]
+        sight = (whole > 0).any(0).sum(-1)
+        for head, A in enumerate(whole):
             mass, token = A.mean(-2, dtype=torch.float64).max(-1)
             numbers["sink_mass"][head, k], numbers["sink_token"][head, k] = mass, token
             if layer.sinks:
                 continue  # rows sum to less than 1: what follows is of stochastic matrices
-            numbers["entropy"][head, k] = _entropy(A, causal)
+            numbers["entropy"][head, k] = _entropy(A, sight, causal)
             if k < pairs:
                 numbers["dobrushin"][head, k] = dobrushin(A)
     return numbers
@@ -285,7 +294,7 @@ def why_heads(heads: pd.DataFrame, cls: bool = False, causal: bool = False) -> s
             known = (
                 f", and what does is not known; {100 * row['sink_mass']:.0f} % of its attention "
                 f"is on {to}, and the entropy of its rows is {row['entropy']:.2f} (1: equal "
-                "attention to all tokens)"
+                "attention to all tokens in sight)"
             )
             words += known
         said.append(words)
@@ -304,14 +313,11 @@ def why_heads(heads: pd.DataFrame, cls: bool = False, causal: bool = False) -> s
     )
 
 
-def _entropy(A: Tensor, causal: bool) -> float:
-    """Of the rows of A [n, n] that may see two tokens or more; NaN where there is none."""
-    n = A.shape[-1]
-    seen = torch.arange(1, n + 1) if causal else torch.full((n,), n)
-    rows = (
-        torch.special.entr(A).sum(-1, dtype=torch.float64)[seen > 1] / seen[seen > 1].double().log()
-    )
-    return float(rows.mean())
+def _entropy(A: Tensor, sight: Tensor, causal: bool) -> float:
+    """Of the rows of A [n, n], each over the logarithm of its `sight` [n]: but for the first row of
+    a causal A, which sees itself alone. NaN where there is none."""
+    rows = torch.special.entr(A).sum(-1, dtype=torch.float64)
+    return float((rows / sight.clamp_min(2).double().log())[int(causal) :].mean())
 
 
 def _left_out(layer: Layer, trace: Trace, keep: Tensor) -> Array:

@@ -20,6 +20,7 @@ from oversmoothing.experiments.inspection.budget import (
     Plan,
     checked_budget,
     left_out,
+    text_lengths,
 )
 from oversmoothing.experiments.inspection.heads_and_why import head_table
 from oversmoothing.experiments.inspection.observe import PART_NAMES, Observer
@@ -98,9 +99,10 @@ def _inspected(
         )
     texts = described.prepare if isinstance(described.prepare, Texts) else None
     pixels, words = shown_pixels(described, inputs), shown_words(described, inputs)
+    longest = max(text_lengths(described, inputs), default=0)
     if texts is not None:
         texts.cut = 0
-    seen, av_error = Observer(described, budget, extract.count(inputs)), 0.0
+    seen, av_error = Observer(described, budget, extract.count(inputs), longest), 0.0
     for batch in extract.stream(
         described, inputs, batch_size=batch_size, progress=progress, see=seen.see, ask=seen.ask
     ):

@@ -40,6 +40,7 @@ from oversmoothing.experiments.inspection import heads_and_why
 from oversmoothing.experiments.inspection.budget import NAMED, Budget, Plan, plan_for
 from oversmoothing.experiments.inspection.states import DRAWN, StateNumbers, state_numbers
 from oversmoothing.experiments.inspection.verify import Questions
+from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.model import Heads, Layer, Model, Norm, Trace, carried
 from oversmoothing.simulations.state_metrics import kept_parts, stream_log_ratio
 from oversmoothing.theory.support.errors import InputError
@@ -75,7 +76,7 @@ class Columns:
 
 class Observer:
     """Sees a model's passes, layer by layer; budget: what all may take where there are so many
-    `inputs` (None: unknown, the first batch is taken for all).
+    `inputs` (None: unknown, the first batch is taken for all) of `tokens` at most (0: unknown).
 
     metrics [layers + 1, inputs] (row 0: in front of layer 1; RANKS of the first). changes [layers,
     ...]: of log HFC/LFC over each sublayer, and their parts. drift [layers, inputs]: ||A_l -
@@ -83,8 +84,8 @@ class Observer:
     [layers, heads, ...]: of the inputs looked at closely.
     """
 
-    def __init__(self, model: Model, budget: Budget, inputs: int | None) -> None:
-        self.model, self.budget, self.inputs = model, budget, inputs
+    def __init__(self, model: Model, budget: Budget, inputs: int | None, tokens: int = 0) -> None:
+        self.model, self.budget, self.inputs, self.longest = model, budget, inputs, tokens
         self.plan: Plan | None = None
         self.metrics, self.close = Columns(model.depth + 1), Columns(model.depth + 1)
         self.changes, self.drift, self.heads = (Columns(model.depth) for _ in range(3))
@@ -159,8 +160,8 @@ class Observer:
             heads = heads_and_why.head_numbers(layer, some, kept, self.model.causal, pairs)
             if spectra:
                 self._spectra(number, trace.some(slice(spectra)), keep[:spectra], heads)
-            elif plan.why and not self.seen and not layer.sinks:
-                self._keep(number, trace.some(slice(plan.why)), keep[: plan.why], heads)
+            elif (why := plan.why - self.seen) > 0 and not layer.sinks:
+                self._keep(number, trace.some(slice(why)), keep[:why], heads)
             self.heads.add(number, heads)
             if layer.sinks:
                 own = heads_and_why.sink_attention(
@@ -188,15 +189,19 @@ class Observer:
             heads[name][:, : len(keep)] = values
 
     def _keep(self, number: int, trace: Trace, keep: Tensor, heads: dict[str, Array]) -> None:
-        """Of the first batch: twice as many heads as are named, since later ones may reorder
-        them."""
-        table = heads_and_why.head_table({name: values[None] for name, values in heads.items()})
-        worst = heads_and_why.worst_heads(table, 2 * NAMED)
-        own = heads_and_why.matrices(trace, keep) if len(worst) else []
-        for head, change in zip(worst["head"], worst["log_change"], strict=True):
-            attention = [A[head].copy() for A in own]
-            self._named.append((float(change), number, int(head), attention))
-        self._named = sorted(self._named, key=lambda each: each[0])[: 2 * NAMED]
+        """Of the first batch twice as many heads as are named, since later ones may reorder them:
+        their attention, of it and of those behind it."""
+        if not self.seen:
+            table = heads_and_why.head_table({name: each[None] for name, each in heads.items()})
+            if heads["log_change"].shape[1] < FEWEST:  # no interval tells, only the mean
+                table["log_change_high"] = table["log_change"]
+            worst = heads_and_why.worst_heads(table, 2 * NAMED)
+            each = zip(worst["log_change"], worst["head"], strict=True)
+            self._named += [(float(change), number, int(head), []) for change, head in each]
+            self._named = sorted(self._named, key=lambda each: each[0])[: 2 * NAMED]
+        attention = heads_and_why.matrices(trace, keep)
+        for _, layer, head, held in self._named:
+            held += [A[head].copy() for A in attention if layer == number]
 
     def measured_heads(self) -> dict[str, Array]:
         """`heads` by name, with the spectra of those that smooth most where they were kept."""
@@ -237,7 +242,8 @@ class Observer:
     def _planned(self, keep: Tensor) -> Plan:
         if self.plan is None:
             of = len(keep) if self.inputs is None else self.inputs
-            self.plan = plan_for(self.budget, self.model, keep.shape[1], of)
+            longest = max(keep.shape[1], self.longest)
+            self.plan = plan_for(self.budget, self.model, longest, of)
             # Few inputs never have the tokens that a fit takes.
             few = self.plan.ranks * keep.shape[1] < 2 * ENOUGH * self.model.width
             self._linear = not few or self.inputs is None or self.plan.ranks > len(keep)

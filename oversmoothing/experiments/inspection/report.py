@@ -199,11 +199,13 @@ class Report(result.Result):
         share, own = None, "share" in self.heads and bool(self.heads["share"].notna().any())
         if "consensus_share" in self.table:
             share = float(self.table["consensus_share"].iloc[1:].mean())
+        # Beside numbers of the inputs looked at closely: the mean of the same ones, not of all.
+        close = self.table.assign(cos_mean=self.cosines[:, : self.closer or None].mean(1))
         said = (
             sentences.of_sink_attention(self.table, self.closer, noun)
             or sentences.of_spectra(outcome, share, noun, own),
             sentences.of_depth(outcome),
-            sentences.of_sinks(self.table, self.closer, noun, self.registers),
+            sentences.of_sinks(close, self.closer, noun, self.registers),
             sentences.of_rank(self.table),
             sentences.of_tokens(self.table),
             sentences.of_words(self.merged, len(self.by_attention), noun),

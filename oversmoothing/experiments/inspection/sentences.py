@@ -129,10 +129,11 @@ def by_what(outcome: Answer, sublayers: tuple[float, float], heads: Sequence[str
     listed = ", ".join(f"{named[name][0]} {signed(x)}" for name, x in cause.sums.items())
     over = "one input" if cause.inputs == 1 else f"{cause.inputs} inputs"
     every = f" ({signed(outcome.change)} on all {outcome.inputs})"
-    told = "" if cause.sure or not large else "; these inputs do not show which part is the largest"
+    unsure = bool(large) and not cause.largest
     parts = (
         f"On {over} ln HFC/LFC changes by {signed(cause.change)}"
-        f"{every * (cause.inputs < outcome.inputs)}. By part: {listed}{told}. "
+        f"{every * (cause.inputs < outcome.inputs)}. By part: {listed}"
+        f"{'; these inputs do not show which part is the largest' * unsure}. "
         "Switched on in another order they split otherwise."
     )
     details = tuple((words, "measured") for words in (parts, *heads) if words)

@@ -24,6 +24,7 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     SPECTRAL,
     ValueModes,
     dobrushin,
+    joined,
     matrices,
     value_projection,
 )
@@ -78,7 +79,9 @@ class Spectra:
         self.inputs += 0 if number else len(keep)
         if number not in self._values:
             H = value_projection(heads)
-            self._values[number] = head_values.known_values(value_discs(H), H)
+            L, R = joined(*(W.detach().double().numpy() for W in (heads.W_V, heads.W_O)))
+            own = head_discs(L, R) if L.shape[1] < len(H) else value_discs(H)
+            self._values[number] = head_values.known_values(own, H)
         attention = matrices(trace, keep)
         lengths = sorted({A.shape[-1] for A in attention})
         # Inputs of one length together, [m, heads, k, k].

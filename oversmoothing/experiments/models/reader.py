@@ -53,6 +53,8 @@ POINT = frozenset(
     )
 )  # fmt: skip
 SUMS = 1e-5
+# Operations, at most, of a norm that is written out.
+WRITTEN = 16
 UNSEEN = "no softmax over tokens multiplies values"
 SOME = "the residual sum is of some tokens alone, such as CLS"
 NO_SUM = "no residual sum behind the attention"
@@ -339,8 +341,19 @@ def _sequential(g: Graph, r: Reading, p: int, q: int, out: int, behind: Norm) ->
             fitted = norm_of(g, out, v)
             if fitted and fitted.kind != "none":
                 r.end, r.norm_ffn = v, fitted
+        if r.norm_ffn.kind == "none":
+            _written_out(g, r, out)
         return
     _fed(g, r, p, q)
+
+
+def _written_out(g: Graph, r: Reading, out: int) -> None:
+    """A norm behind the FFN's sum `out` in several operations: the last that has its form."""
+    for v in range(out + 1, min(out + WRITTEN, len(g.values))):
+        if g.values[v].shape == g.values[out].shape and g.op(v) not in SAME and g.from_(v, out):
+            fitted = norm_of(g, out, v)
+            if fitted and fitted.kind != "none":
+                r.end, r.norm_ffn = v, fitted
 
 
 def _used(g: Graph, v: int) -> set[int]:

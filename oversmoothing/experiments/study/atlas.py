@@ -27,7 +27,11 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import prepared, stream
-from oversmoothing.experiments.inspection.heads_and_why import asymmetry, matrices
+from oversmoothing.experiments.inspection.heads_and_why import (
+    asymmetry,
+    joined as together,
+    matrices,
+)
 from oversmoothing.experiments.models.model import Layer, Model, Trace, start_spread
 from oversmoothing.experiments.study import RECORDED
 from oversmoothing.experiments.study.lever import folded, with_gain
@@ -71,9 +75,9 @@ def own_values(layer: Layer, folding: Folding) -> list[HeadValues]:
 def whole_values(layer: Layer, folding: Folding) -> HeadValues:
     """spec(H), H = sum_h H_h, through a core where the heads together have rank below d."""
     W_V, W_O = factors(layer, folding)
-    heads, d, r = W_V.shape
-    if heads * r < d:
-        return head_values(W_V.transpose(1, 0, 2).reshape(d, heads * r), W_O.reshape(heads * r, d))
+    left, right = together(W_V, W_O)
+    if left.shape[1] < len(left):
+        return head_values(left, right)
     return _whole(np.einsum("hdr,hre->de", W_V, W_O), layer, folding)
 
 
@@ -263,11 +267,7 @@ def spectrum(layer: Layer, head: int | None) -> dict[str, float]:
 def eigenvalues(layer: Layer, head: int | None, gained: bool = True) -> Complex:
     """Those of H without the exact zeros of its rank: of a head through its r x r core."""
     W_V, W_O = with_gain(layer, gained)
-    if head is None:
-        left = W_V.transpose(1, 0, 2).reshape(len(W_V[0]), -1)
-        right = W_O.reshape(-1, W_O.shape[2])
-    else:
-        left, right = W_V[head], W_O[head]
+    left, right = together(W_V, W_O) if head is None else (W_V[head], W_O[head])
     product = right @ left if left.shape[1] < left.shape[0] else left @ right
     values: Complex = np.linalg.eigvals(product).astype(np.complex128)
     return values
