@@ -506,6 +506,22 @@ def test_inspect_shows_what_can_be_shown_of_a_refused_folder(tmp_path, capsys):
     assert "By what, it cannot say: DiffLlamaModel is not read" in capsys.readouterr().out
 
 
+def test_where_no_ffn_is_found_the_end_of_a_layer_is_not_known():
+    """The residual is multiplied in front of the FFN's sum, as Doge's: not the last layer's end."""
+    kind = variant(forward=lambda b, x: b.size * (y := x + b.attend(b.one(x))) + b.ffn(b.two(y)))
+    net, X = Net(kind).eval(), torch.randn(5, 7, 5, generator=torch.Generator().manual_seed(1))
+    with pytest.raises(NotReadError) as refused:
+        describe(net, X)
+    result = seen(refused.value, X)
+    rows = result.tables["layers"].rows
+    assert rows["behind layer"].isna().all() and rows["behind attention"].notna().all()
+    assert "from the input to behind the last attention log10 HFC/LFC" in result.text()
+    with torch.no_grad():
+        first = net.blocks[0](net.embed(X))
+    expected = stream_log_ratio(first).mean() / math.log(10)
+    assert rows["in front"][1] == pytest.approx(float(expected), abs=1e-5)
+
+
 def test_every_architecture_is_read_or_refused_as_on_record():
     """115 of 139 are read, with the model's own attention and streams; the others say why not."""
     record = {row["architecture"]: row for row in csv.DictReader(TABLE.open(encoding="utf-8"))}

@@ -156,6 +156,16 @@ def test_a_linear_layer_is_linear_and_noise_is_not():
     assert -0.3 < noise["linear_without_residual"] < 0.05
 
 
+def test_of_directions_that_were_not_fitted_a_layer_is_not_said_to_take_them_away():
+    """Texts with words of their own, before any position is added: X + X / 10 is near to X."""
+    X = draw(10, 40, WIDTH)
+    X[::2, :, WIDTH // 2 :] = 0
+    X[1::2, :, : WIDTH // 2] = 0
+    found = scores(X, 1.1 * X)
+    assert found["linear_with_residual"] == pytest.approx(1 - 0.1**2 / 1.1**2, abs=2e-3)
+    assert found["linear_without_residual"] == pytest.approx(0, abs=0.02)
+
+
 def test_too_few_tokens_tell_nothing_of_linearity():
     X = draw(4, 6, WIDTH)
     assert all(value != value for value in scores(X, X).values())

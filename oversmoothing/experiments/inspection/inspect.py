@@ -225,15 +225,16 @@ def seen(refused: NotReadError, inputs: Any) -> Result:
     table = pd.DataFrame({"attention": range(1, len(names) + 1), "block": names} | {
         column: values[:, k].mean(1) for k, column in enumerate(columns)
     })  # fmt: skip
-    last = values[-1, 2] if np.isfinite(values[-1, 2]).all() else values[-1, 1]
-    change = last - values[0, 0]
+    ended = bool(np.isfinite(values[-1, 2]).all())
+    change = values[-1, 2 if ended else 1] - values[0, 0]
+    place = "the last layer" if ended else "behind the last attention"
     mean, low, high = mean_interval(change)
     number = len(change)
     # Without an interval it is said of these inputs alone, which the evidence counts.
     known = np.isfinite(mean) and not low <= 0 <= high
     how = f"tokens end {'more' if mean < 0 else 'less'} alike"
     says = (
-        f"{model.name}: from the input to the last layer log10 HFC/LFC (differences between tokens "
+        f"{model.name}: from the input to {place} log10 HFC/LFC (differences between tokens "
         f"over what they share) changes by {mean:+.2f}: "
         f"{how if known else 'whether tokens end more alike cannot be told'}."
     )
@@ -257,7 +258,10 @@ def _layers(graph: Graph, module: Any, inputs: int) -> tuple[list[str], np.ndarr
         A = (A.mT if each.product.flipped else A).double()
         # Windows and heads lie side by side in the first dimensions.
         largest = A.amax(-1).reshape(inputs, -1).mean(1)
-        streams, like = (each.before, each.total, each.end), graph.values[each.total]
+        # Of what is not read no second sublayer may have been found: there still may be one.
+        end = -1 if each.end == each.total and each.placement != "parallel" else each.end
+        between = each.after if each.placement == "post" and each.after else each.total
+        streams, like = (each.before, between, end), graph.values[each.total]
         ratios = [_ratio(graph.values[v], like, inputs) if v >= 0 else None for v in streams]
         missing = torch.full((inputs,), torch.nan, dtype=torch.float64)
         rows.append(torch.stack([*(missing if x is None else x for x in ratios), largest]).numpy())

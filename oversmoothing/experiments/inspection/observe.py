@@ -351,15 +351,15 @@ def _centred(sums: Sums, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _scores(fitted: Sums, scored: Sums) -> tuple[float, float]:
-    """The share that W of the one half explains on the other, with the residual and without."""
+    """The share that W = 1 + D of the one half explains on the other, with the residual and
+    without; D is 0 in directions that no token of the one half has."""
     x, y = fitted["x"] / fitted["n"], fitted["y"] / fitted["n"]
     xx, xy, _ = _centred(fitted, x, y)
     ridge = RIDGE * xx.trace() / len(xx) * torch.eye(len(xx), dtype=xx.dtype)
-    W = torch.linalg.solve(xx + ridge, xy)
+    D = torch.linalg.solve(xx + ridge, xy - xx)  # of the change Y - X
     XX, XY, YY = _centred(scored, x, y)
-    # ||Y - X W||^2; of the change Y - X the best W is W - 1, and what it leaves is the same.
-    left = YY - 2 * (W * XY).sum() + (W * (XX @ W)).sum()
     change = YY - 2 * XY.trace() + XX.trace()
+    left = change - 2 * (D * (XY - XX)).sum() + (D * (XX @ D)).sum()
     return float(1 - left / YY), float(1 - left / change)
 
 
