@@ -21,9 +21,11 @@ from oversmoothing.experiments.study.atlas import (
     read_atlas,
     recorded_deit,
     rows_of,
+    value_spectra_table,
 )
 from tests.support.cases import cases
 from tests.support.refusals import refuses
+from tests.support.tiny_transformers import tiny
 
 GREYS = Reads("pixels", 16, 4, 10)
 SMALL = Design(width=16, depth=2, heads=2, std=0.2)
@@ -71,6 +73,22 @@ def test_rows_are_those_of_the_dense_matrices(placement):
             plain = np.linalg.eigvals(W.T)
             plain = plain[np.argsort(-abs(plain))][: len(h)]
             assert row["negative_unfolded"] == pytest.approx((plain.real < 0).mean())
+
+
+def test_grouped_queries_leave_the_whole_h_exact_zeros_that_are_not_counted():
+    """Four heads of width 8 on two groups of values: rank 16 of 32."""
+    model = open_model(tiny("llama"), dtype=torch.float64)
+    rows, table = rows_of(model), value_spectra_table(model)
+    for number, layer in enumerate(model.layers, 1):
+        for gain, folding in ((layer.norm_attention.gain, "folded"), (torch.ones(32), "unfolded")):
+            h = np.linalg.eigvals((gain.double()[:, None] * layer.heads.total()).detach().numpy())
+            kept = h[np.argsort(-abs(h))][:16]
+            own = table[(table["norm"] == folding) & (table["of"] == "whole")].set_index("layer")
+            assert abs(kept).min() > 1e-6 and own.loc[number, "eigenvalues"] == 16
+            assert own.loc[number, "negative"] == (kept.real < 0).mean()
+            row = rows[(rows["layer"] == number) & (rows["head"] == 0)].iloc[0]
+            name = "negative" if folding == "folded" else "negative_unfolded"
+            assert row["eigenvalues"] == 16 and row[name] == (kept.real < 0).mean()
 
 
 def test_minus_the_identity_is_aligned_with_itself():

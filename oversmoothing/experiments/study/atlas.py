@@ -69,12 +69,21 @@ def own_values(layer: Layer, folding: Folding) -> list[HeadValues]:
 
 
 def whole_values(layer: Layer, folding: Folding) -> HeadValues:
-    """spec(H), H = sum_h H_h, through a core where the heads together have rank below d."""
-    W_V, W_O = factors(layer, folding)
-    heads, d, r = W_V.shape
-    if heads * r < d:
-        return head_values(W_V.transpose(1, 0, 2).reshape(d, heads * r), W_O.reshape(heads * r, d))
-    return _whole(np.einsum("hdr,hre->de", W_V, W_O), layer, folding)
+    """spec(H), H = sum_h H_h, through a core where the heads' values have rank below d together."""
+    left, right = together(*factors(layer, folding))
+    if len(right) < len(left):
+        return head_values(left, right)
+    return _whole(left @ right, layer, folding)
+
+
+def together(W_V: Array, W_O: Array) -> tuple[Array, Array]:
+    """(left [d, k], right [k, d]) with left right = sum_h W_V,h W_O,h: heads that share their values
+    (grouped queries) stand once, so that the rank of H is k at most."""
+    groups: dict[bytes, list[int]] = {}
+    for head, own in enumerate(W_V):
+        groups.setdefault(own.tobytes(), []).append(head)
+    left = np.concatenate([W_V[each[0]] for each in groups.values()], axis=1)
+    return left, np.concatenate([W_O[each].sum(0) for each in groups.values()])
 
 
 def _whole(W: Array, layer: Layer, folding: Folding) -> HeadValues:
@@ -263,11 +272,7 @@ def spectrum(layer: Layer, head: int | None) -> dict[str, float]:
 def eigenvalues(layer: Layer, head: int | None, gained: bool = True) -> Complex:
     """Those of H without the exact zeros of its rank: of a head through its r x r core."""
     W_V, W_O = with_gain(layer, gained)
-    if head is None:
-        left = W_V.transpose(1, 0, 2).reshape(len(W_V[0]), -1)
-        right = W_O.reshape(-1, W_O.shape[2])
-    else:
-        left, right = W_V[head], W_O[head]
+    left, right = together(W_V, W_O) if head is None else (W_V[head], W_O[head])
     product = right @ left if left.shape[1] < left.shape[0] else left @ right
     values: Complex = np.linalg.eigvals(product).astype(np.complex128)
     return values
