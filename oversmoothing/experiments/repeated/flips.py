@@ -44,6 +44,9 @@ from oversmoothing.theory.support.sizes import Array
 Flip = Literal["gain", "gain and shift"]
 FLIPS: tuple[Flip, ...] = ("gain", "gain and shift")
 NONE, GAP, FROZEN = "no effect", "spectral gap (T8e)", "frozen attention"
+# |log(rho_Q/rho_C)| that rounding explains: the centring gives H_eff an eigenvalue 0 (T8e), at which
+# both radii may be 1.
+TIE = 1e-10
 MEANS, CALIBRATED = "the layer's mean effect", "spectral gap (T8e), calibrated"
 # Of the scores, what a reader needs.
 SHOWN = ("flip", "target", "predictor", "r2", "r2_low", "r2_high", "images", "sign", "spearman")
@@ -269,7 +272,8 @@ class Flips(Result):
         """[m, layers], whether the verdicts on H_eff and -H_eff differ (T8e); None: Post-LN."""
         if self.gaps is None:
             return None
-        return np.asarray(np.sign(self.gaps[..., 0]) != np.sign(self.gaps[..., 1]))
+        verdicts = np.sign(np.where(np.abs(self.gaps) > TIE, self.gaps, 0.0))
+        return np.asarray(verdicts[..., 0] != verdicts[..., 1])
 
     def _sentences(self, placement: str) -> list[Sentence]:
         """What was predicted of reversal, the best score, and T8d."""
