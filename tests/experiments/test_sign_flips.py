@@ -89,7 +89,7 @@ def test_a_tie_of_h_eff_is_a_verdict_of_its_own():
     with torch.no_grad():
         for block in module.transformer.h:
             Q = torch.linalg.qr(torch.randn(d, d, generator=draw, dtype=torch.float64))[0]
-            W = -(Q * torch.linspace(0.1, 0.5, d).double()) @ Q.T
+            W = -(Q * torch.linspace(0.02, 0.1, d).double()) @ Q.T
             block.attn.c_attn.weight[:, 2 * d :] = W
             block.attn.c_proj.weight.copy_(torch.eye(d))
             block.ln_1.weight.fill_(1.0)
