@@ -85,15 +85,15 @@ def test_the_gap_is_that_of_h_eff_and_of_its_negative(pre):
 def test_a_tie_of_h_eff_is_a_verdict_of_its_own():
     """T8e: H_eff negative but for the 0 of the centring ties under a causal A, -H_eff smooths."""
     module, d = tiny("gpt2").double(), 24
-    draw = torch.Generator().manual_seed(1)
+    draw = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for block in module.transformer.h:
             Q = torch.linalg.qr(torch.randn(d, d, generator=draw, dtype=torch.float64))[0]
-            W = -(Q * torch.linspace(0.02, 0.1, d).double()) @ Q.T
+            W = -(Q * torch.linspace(0.02, 0.3, d).double()) @ Q.T
             block.attn.c_attn.weight[:, 2 * d :] = W
             block.attn.c_proj.weight.copy_(torch.eye(d))
             block.ln_1.weight.fill_(1.0)
-    found = sign_flips(open_model(module), torch.randint(3, 40, (5, 7), generator=draw))
+    found = sign_flips(open_model(module), torch.randint(3, 40, (8, 7), generator=draw))
     assert found.predicted_reversals.all()
 
 
