@@ -97,6 +97,16 @@ def test_a_tie_of_h_eff_is_a_verdict_of_its_own():
     assert found.predicted_reversals.all()
 
 
+def test_a_block_that_serves_two_layers_is_flipped_in_one_at_a_time():
+    nets = [tiny("gpt2").double() for _ in range(2)]
+    nets[0].transformer.h[1] = nets[0].transformer.h[0]
+    nets[1].transformer.h[1].load_state_dict(nets[1].transformer.h[0].state_dict())
+    texts = torch.randint(3, 40, (4, 7), generator=torch.Generator().manual_seed(0))
+    tied, apart = (sign_flips(open_model(net), texts) for net in nets)
+    for name, effect in apart.effects.items():
+        np.testing.assert_allclose(tied.effects[name], effect, atol=1e-9)
+
+
 def test_scores_are_taken_on_inputs_that_calibrated_nothing(pre):
     known, held = pre.split
     assert len(known) == len(held) == 3 and not set(known) & set(held)

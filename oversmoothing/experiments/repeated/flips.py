@@ -15,6 +15,7 @@ The flip acts on the norm's output in the model's own forward pass, so that it i
 norm stores its gain.
 """
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, Literal
@@ -117,10 +118,14 @@ def turned(norm: Norm, out: Tensor, flip: Flip) -> Tensor:
     return 2 * norm.shift.to(out) - out
 
 
-def flipped(norm: Norm, flip: Flip) -> RemovableHandle:
-    """Within it the norm's module gives its output `turned`."""
+def flipped(norm: Norm, flip: Flip, call: int | None = None) -> RemovableHandle:
+    """Within it the norm's module gives its output `turned`, in that call (from 0) alone where one
+    is named: a block may serve several layers."""
     assert norm.module is not None
-    return norm.module.register_forward_hook(lambda _, __, out: turned(norm, out, flip))
+    calls = itertools.count()
+    return norm.module.register_forward_hook(
+        lambda _, __, out: turned(norm, out, flip) if next(calls) == call or call is None else out
+    )
 
 
 def _end(model: Model, batch: Any) -> Tensor:
@@ -135,6 +140,8 @@ def _measured(
     middle, after = _run(f, X)
     with flipped(f.layer.norm_attention, flip):
         middle_flipped, after_flipped = _run(f, X)
+    earlier = sum(each.block is f.layer.block for each in model.layers[: f.number - 1])
+    with flipped(f.layer.norm_attention, flip, earlier):
         moved = _end(model, batch)
     return {
         ("attention",): log_ratio(middle_flipped) - log_ratio(middle),
