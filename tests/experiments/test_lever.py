@@ -210,6 +210,11 @@ def test_the_result_says_the_slope_beside_its_control_and_the_two_sides():
     assert (np.sign(own["measured"]) == -np.sign(own["dose"])).all()
 
 
+def test_a_shift_by_nothing_alone_has_no_slope():
+    said = intervene(open_model(net()), pixels(), doses=(0.0,), parts=()).words()
+    assert "nan" not in said and "1 changes were made" in said
+
+
 def test_one_number_a_layer_is_trained_on_half_of_the_inputs_and_scored_on_the_other():
     """One head, W_O = 1: what is scored is the loss of the network whose W_V are moved so."""
     own = net(SMALL.but(heads=1))

@@ -350,7 +350,7 @@ def _sentences(name: str, changes: Sequence[Change], results: dict[str, Array]) 
     m, said = results["effect"].shape[1], []
     beyond = results["effect"] - results["control"]
     shifts = {each.dose: k for k, each in enumerate(changes) if each.name == "shift"}
-    if shifts:
+    if any(shifts):
         asked = [each.name for each in changes], [each.dose for each in changes]
         mean, low, high = mean_interval(slope(*asked, beyond))
         ahead = float(slope(*asked, results["predicted"]).mean())
