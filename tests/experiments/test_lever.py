@@ -26,6 +26,7 @@ from oversmoothing.experiments.study.lever import (
 )
 from oversmoothing.experiments.study.trained_shift import MOST, trained_shift
 from tests.support.refusals import refuses
+from tests.support.tiny_transformers import tiny
 
 GREYS = Reads("pixels", 16, 4, 10)
 LETTERS = Reads("characters", 12, 7, 7, causal=True)
@@ -213,6 +214,16 @@ def test_the_result_says_the_slope_beside_its_control_and_the_two_sides():
 def test_a_shift_by_nothing_alone_has_no_slope():
     said = intervene(open_model(net()), pixels(), doses=(0.0,), parts=()).words()
     assert "nan" not in said and "1 changes were made" in said
+
+
+def test_a_model_in_half_precision_is_moved_as_one_in_full():
+    texts = torch.randint(3, 40, (3, 7), generator=torch.Generator().manual_seed(0))
+    found = []
+    for dtype in (torch.float32, torch.bfloat16):
+        model = open_model(tiny("llama"), dtype=dtype)
+        changes = [shift(model, 0.5), into_disc(model, 1.0), without(model, (1, 2))]
+        found.append(effects(model, texts, changes)["effect"])
+    assert np.abs(found[0] - found[1]).max() < 0.05 * np.abs(found[0]).max()
 
 
 def test_one_number_a_layer_is_trained_on_half_of_the_inputs_and_scored_on_the_other():

@@ -81,7 +81,7 @@ class Change:
         values = _bare(layer, X) @ torch.from_numpy(self.D[number]).to(X)
         if self.b is not None:
             values = values + torch.from_numpy(self.b[number]).to(X)
-        return (A.mean(1) if self.head is None else A[:, self.head]) @ values
+        return (A.mean(1) if self.head is None else A[:, self.head]).to(values) @ values
 
 
 def folded(layer: Layer, head: int | None = None) -> Array:
