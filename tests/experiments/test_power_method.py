@@ -200,6 +200,15 @@ def test_steering_adds_one_more_head_with_even_attention(family):
     torch.testing.assert_close(moved.after_attention, wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_a_padded_batch_tilts_as_its_texts_do():
+    model, batch = oversmoothing.open_model(tiny("bert").double()), tokens((7, 4))
+    found = tilt.tilts(model, batch).tilt
+    # H of Post-LN does not know the inputs.
+    alone = [tilt.tilts(model, batch["input_ids"][k : k + 1, :n]) for k, n in ((0, 7), (1, 4))]
+    np.testing.assert_allclose(found, np.concatenate([x.tilt for x in alone], 2), atol=1e-9)
+    refuses("one by one", lambda: tilt.tilts(model, batch, steer=True))
+
+
 def test_a_steered_model_tilts_more_the_larger_alpha_is():
     model = oversmoothing.open_model(tiny_model(std=0.25))
     table = steering.steered_tilts(model, random_pixels(3), multiples=(0.0, 32.0), directions=2)
