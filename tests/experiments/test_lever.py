@@ -26,7 +26,7 @@ from oversmoothing.experiments.study.lever import (
 )
 from oversmoothing.experiments.study.trained_shift import MOST, trained_shift
 from tests.support.refusals import refuses
-from tests.support.tiny_transformers import tiny
+from tests.support.tiny_transformers import tiny, tokens
 
 GREYS = Reads("pixels", 16, 4, 10)
 LETTERS = Reads("characters", 12, 7, 7, causal=True)
@@ -276,6 +276,8 @@ def test_a_decoder_is_trained_to_say_the_next_token_and_others_need_answers():
 
 
 def test_what_cannot_be_moved_is_refused_in_a_sentence():
+    padded = open_model(tiny("bert"))
+    refuses("are padded", effects, padded, tokens((7, 4)), [shift(padded, 0.1)])
     model = open_model(net())
     refuses(r"no head 3\.0", lambda: intervene(model, pixels(), heads=[(2, 0)]))
     joined = replace(model.layers[0], attention=model.layers[0].block)
