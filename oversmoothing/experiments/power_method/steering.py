@@ -220,7 +220,7 @@ def steering(model: Model, u: Matrix, alphas: Matrix) -> Iterator[None]:
 @dataclass
 class _Head:
     """The further head of one block, as two hooks: of the norm, and of attention behind it; alphas:
-    of the layers that it serves as; scale: what the attention sublayer multiplies it with behind."""
+    of the layers that it serves as; scale: what the sublayer multiplies its output with."""
 
     u: Tensor
     alphas: list[float]

@@ -45,8 +45,8 @@ from oversmoothing.theory.support.sizes import Array
 Flip = Literal["gain", "gain and shift"]
 FLIPS: tuple[Flip, ...] = ("gain", "gain and shift")
 NONE, GAP, FROZEN = "no effect", "spectral gap (T8e)", "frozen attention"
-# |log(rho_Q/rho_C)| that rounding explains: the centring gives H_eff an eigenvalue 0 (T8e), at which
-# both radii may be 1.
+# |log(rho_Q/rho_C)| that rounding explains: the centring gives H_eff an eigenvalue 0 (T8e), at
+# which both radii may be 1.
 TIE = 1e-10
 MEANS, CALIBRATED = "the layer's mean effect", "spectral gap (T8e), calibrated"
 # Of the scores, what a reader needs.

@@ -109,9 +109,9 @@ _FAR = torch.finfo(torch.float32).max ** 0.25
 
 
 def loop_laws(blocks: Sequence[BlockMap], c: Tensor, n: int, loops: int = LOOPS) -> list[LoopLaw]:
-    """The laws near consensus of the blocks applied in turn, after `loops` rounds from each 1 c^T, or as
-    many as stay far within the floats: what they would do for ever to small differences between
-    nearly equal tokens (T12).
+    """The laws near consensus of the blocks applied in turn, after `loops` rounds from each 1 c^T,
+    or as many as stay far within the floats: what they would do for ever to small differences
+    between nearly equal tokens (T12).
 
     Only equal tokens are followed, one token for all of them, and the derivative across consensus
     is taken where that path has led (T8c): a few per cent of the cost of looping the layers. c [b,
@@ -175,9 +175,9 @@ def growth(model: Model, run: Recorded, generator: torch.Generator, size: float 
     (by jvp at consensus and at the stream), many_closed and many_observed [layers, b, DRAWS], the
     same of Gaussian directions, the first of which is that of KINDS; along [layers, b], the
     growth of a common shift at consensus; mean [layers, b], log |g(m)|/|m|; leak [layers, b], of a
-    common shift at X; exponents [layers, b, frame] and moved [1, b, frame]: see `exponents`; tangent and
-    run [layers, b]: a Gaussian perturbation of the first stream carried by Df, and really made;
-    logs [layers + 1, b]: log HFC/LFC.
+    common shift at X; exponents [layers, b, frame] and moved [1, b, frame]: see `exponents`;
+    tangent and run [layers, b]: a Gaussian perturbation of the first stream carried by Df, and
+    really made; logs [layers + 1, b]: log HFC/LFC.
     """
     states = run.states
     if states[0].shape[1] < 2:

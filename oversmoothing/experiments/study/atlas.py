@@ -77,7 +77,7 @@ def whole_values(layer: Layer, folding: Folding) -> HeadValues:
 
 
 def together(W_V: Array, W_O: Array) -> tuple[Array, Array]:
-    """(left [d, k], right [k, d]) with left right = sum_h W_V,h W_O,h: heads that share their values
+    """(left [d, k], right [k, d]) with left right = sum_h W_V,h W_O,h: heads that share values
     (grouped queries) stand once, so that the rank of H is k at most."""
     groups: dict[bytes, list[int]] = {}
     for head, own in enumerate(W_V):
