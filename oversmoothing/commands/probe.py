@@ -185,7 +185,7 @@ def _heads(word: str) -> tuple[int, int] | None:
     return None if word == "all" else _head(word)
 
 
-@_kind("images text count every tokens part seed", count=50, device="cpu")
+@_kind("images text count every tokens part seed", count=50, device="cpu", dtype="float32")
 def intervene(
     model: Any, inputs: Any, seed: int, *,
     shift: Annotated[list[float] | None, opt.real(

@@ -26,6 +26,7 @@ from oversmoothing.experiments.study.lever import (
 )
 from oversmoothing.experiments.study.trained_shift import MOST, trained_shift
 from tests.support.refusals import refuses
+from tests.support.tiny_transformers import tiny, tokens
 
 GREYS = Reads("pixels", 16, 4, 10)
 LETTERS = Reads("characters", 12, 7, 7, causal=True)
@@ -210,6 +211,21 @@ def test_the_result_says_the_slope_beside_its_control_and_the_two_sides():
     assert (np.sign(own["measured"]) == -np.sign(own["dose"])).all()
 
 
+def test_a_shift_by_nothing_alone_has_no_slope():
+    said = intervene(open_model(net()), pixels(), doses=(0.0,), parts=()).words()
+    assert "nan" not in said and "1 changes were made" in said
+
+
+def test_a_model_in_half_precision_is_moved_as_one_in_full():
+    texts = torch.randint(3, 40, (3, 7), generator=torch.Generator().manual_seed(0))
+    found = []
+    for dtype in (torch.float32, torch.bfloat16):
+        model = open_model(tiny("llama"), dtype=dtype)
+        changes = [shift(model, 0.5), into_disc(model, 1.0), without(model, (1, 2))]
+        found.append(effects(model, texts, changes)["effect"])
+    assert np.abs(found[0] - found[1]).max() < 0.05 * np.abs(found[0]).max()
+
+
 def test_one_number_a_layer_is_trained_on_half_of_the_inputs_and_scored_on_the_other():
     """One head, W_O = 1: what is scored is the loss of the network whose W_V are moved so."""
     own = net(SMALL.but(heads=1))
@@ -260,6 +276,8 @@ def test_a_decoder_is_trained_to_say_the_next_token_and_others_need_answers():
 
 
 def test_what_cannot_be_moved_is_refused_in_a_sentence():
+    padded = open_model(tiny("bert"))
+    refuses("are padded", effects, padded, tokens((7, 4)), [shift(padded, 0.1)])
     model = open_model(net())
     refuses(r"no head 3\.0", lambda: intervene(model, pixels(), heads=[(2, 0)]))
     joined = replace(model.layers[0], attention=model.layers[0].block)

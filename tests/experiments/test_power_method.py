@@ -19,6 +19,7 @@ from oversmoothing.experiments.power_method.steering import (
     random_bases,
     shares,
 )
+from tests.support.architectures import built
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import pixels, tiny, tokens
@@ -167,9 +168,23 @@ def test_a_wrong_threshold_is_noticed(monkeypatch):
     assert "in 0 of 3 drawn layers" in runs.steer(3).words()
 
 
-@pytest.mark.parametrize("family", ["llama", "vit"])
+def test_a_block_that_serves_two_layers_is_steered_in_each_by_its_own_alpha():
+    nets = [tiny("gpt2").double() for _ in range(2)]
+    nets[0].transformer.h[1] = nets[0].transformer.h[0]
+    nets[1].transformer.h[1].load_state_dict(nets[1].transformer.h[0].state_dict())
+    ends = []
+    for model in map(oversmoothing.open_model, nets):
+        with steering.steering(model, np.eye(model.width)[0], np.array([0.5, 2.0])):
+            given = tokens()["input_ids"][:1]
+            ends.append(extract(model, given, attention=False, verify=False).traces[-1].after_ffn)
+    torch.testing.assert_close(*ends)
+
+
+@pytest.mark.parametrize("family", ["llama", "vit", "DINOv2"])
 def test_steering_adds_one_more_head_with_even_attention(family):
-    model = oversmoothing.open_model(tiny(family))
+    """DINOv2 scales what its attention gives, feature by feature."""
+    net = built(family, "sdpa") if family == "DINOv2" else tiny(family)
+    model = oversmoothing.open_model(net)
     given = tokens()["input_ids"][:1] if family == "llama" else pixels(1)
     u = np.eye(model.width)[0]
     plain = extract(model, given, attention=False, verify=False).traces[0]
@@ -183,6 +198,15 @@ def test_steering_adds_one_more_head_with_even_attention(family):
     wanted = plain.after_attention.clone()
     wanted[..., 0] += 0.5 * even
     torch.testing.assert_close(moved.after_attention, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_padded_batch_tilts_as_its_texts_do():
+    model, batch = oversmoothing.open_model(tiny("bert").double()), tokens((7, 4))
+    found = tilt.tilts(model, batch).tilt
+    # H of Post-LN does not know the inputs.
+    alone = [tilt.tilts(model, batch["input_ids"][k : k + 1, :n]) for k, n in ((0, 7), (1, 4))]
+    np.testing.assert_allclose(found, np.concatenate([x.tilt for x in alone], 2), atol=1e-9)
+    refuses("one by one", lambda: tilt.tilts(model, batch, steer=True))
 
 
 def test_a_steered_model_tilts_more_the_larger_alpha_is():

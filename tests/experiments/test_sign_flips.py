@@ -82,6 +82,31 @@ def test_the_gap_is_that_of_h_eff_and_of_its_negative(pre):
         assert pre.gaps[0, 0, k] == pytest.approx(np.log(quotient / consensus), abs=1e-6)
 
 
+def test_a_tie_of_h_eff_is_a_verdict_of_its_own():
+    """T8e: H_eff negative but for the 0 of the centring ties under a causal A, -H_eff smooths."""
+    module, d = tiny("gpt2").double(), 24
+    draw = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for block in module.transformer.h:
+            Q = torch.linalg.qr(torch.randn(d, d, generator=draw, dtype=torch.float64))[0]
+            W = -(Q * torch.linspace(0.02, 0.3, d).double()) @ Q.T
+            block.attn.c_attn.weight[:, 2 * d :] = W
+            block.attn.c_proj.weight.copy_(torch.eye(d))
+            block.ln_1.weight.fill_(1.0)
+    found = sign_flips(open_model(module), torch.randint(3, 40, (8, 7), generator=draw))
+    assert found.predicted_reversals.all()
+
+
+def test_a_block_that_serves_two_layers_is_flipped_in_one_at_a_time():
+    nets = [tiny("gpt2").double() for _ in range(2)]
+    nets[0].transformer.h[1] = nets[0].transformer.h[0]
+    nets[1].transformer.h[1].load_state_dict(nets[1].transformer.h[0].state_dict())
+    texts = torch.randint(3, 40, (4, 7), generator=torch.Generator().manual_seed(0))
+    tied, apart = (sign_flips(open_model(net), texts) for net in nets)
+    for name, effect in apart.effects.items():
+        np.testing.assert_allclose(tied.effects[name], effect, atol=1e-9)
+
+
 def test_scores_are_taken_on_inputs_that_calibrated_nothing(pre):
     known, held = pre.split
     assert len(known) == len(held) == 3 and not set(known) & set(held)

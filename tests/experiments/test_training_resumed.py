@@ -14,7 +14,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from oversmoothing import InputError, main
-from oversmoothing.experiments.digits.training import TrainedModel, trained
+from oversmoothing.experiments.digits.data import digits
+from oversmoothing.experiments.digits.training import (
+    TrainedModel,
+    new_model,
+    refresh_intervals,
+    trained,
+)
 from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_loop import Loop
 from oversmoothing.experiments.digits.training_state import LAST, PREVIOUS, unfinished
@@ -69,6 +75,17 @@ def same(found: TrainedModel, wanted: TrainedModel) -> None:
         assert (found.run.folder / name).read_bytes() == (wanted.run.folder / name).read_bytes()
     for name in ("selected_epoch", "test_correct", "validation_accuracy"):
         assert found.run.metrics[name] == wanted.run.metrics[name]
+
+
+def test_a_measured_interval_is_that_of_the_whole_network():
+    """Stochastic depth leaves branches out in training; the interval belongs to none left out."""
+    held = []
+    for drop_path in (0.0, 0.9):
+        net = new_model(config(depth=3, std=0.5, drop_path=drop_path))
+        refresh_intervals(net, digits().validation.inputs(slice(8)))
+        held.append([float(b.attention.owner.projection.form.s) for b in net.blocks()])
+        assert net.training
+    assert held[0] == held[1]
 
 
 @pytest.mark.parametrize("stop", [1, PER_EPOCH, STOP])

@@ -38,7 +38,7 @@ from oversmoothing.experiments.digits.training_state import (
 )
 from oversmoothing.experiments.digits.vit import HeadedAttention, StudyNet
 from oversmoothing.experiments.forms.regions import MeasuredInterval
-from oversmoothing.experiments.models.model import start_spread
+from oversmoothing.experiments.models.model import evaluating, start_spread
 from oversmoothing.simulations.spectra.head_values import (
     LayerDominance,
     layer_dominance,
@@ -364,6 +364,7 @@ def refresh_intervals(net: StudyNet, pixels: Tensor) -> None:
 
 def _attention_of(net: StudyNet, own: HeadedAttention, pixels: Tensor) -> list[Array]:
     """Attention [n, n] of every image in every layer that has this H, mean over heads."""
-    both = zip(net.blocks(), attention_by_layer(net, pixels), strict=True)
+    with evaluating(net):  # no branch is left out by chance
+        both = zip(net.blocks(), attention_by_layer(net, pixels), strict=True)
     meant = (mean_attention(A) for block, A in both if block.attention.owner is own)
     return list(itertools.chain(*meant))

@@ -194,28 +194,40 @@ def thresholds(model: Model, by_norm: Sequence[float], u: Matrix) -> Matrix:
 @contextmanager
 def steering(model: Model, u: Matrix, alphas: Matrix) -> Iterator[None]:
     """Within it the model's layers have the further head."""
+    heads: dict[int, _Head] = {}
     with ExitStack() as hooks:
-        for layer, alpha in zip(model.layers, alphas, strict=True):
+        for layer, alpha in zip(model.layers, alphas.tolist(), strict=True):
             norm = layer.norm_attention.module
-            if norm is None or layer.placement != "pre":
+            if norm is None or layer.placement != "pre" or layer.attention is layer.block:
                 raise InputError(
-                    f"the model '{model.name}' has no norm in front of its attention as a module "
-                    "of its own: steering reads what that gives"
+                    f"the model '{model.name}' has no norm in front of its attention, or no "
+                    "attention, as a module of its own: steering reads what the one gives, and "
+                    "adds to what the other does"
                 )
-            head = _Head(torch.from_numpy(u), float(alpha), model.causal)
+            # A block that serves several layers is called for each of them in turn.
+            if id(layer.block) in heads:
+                heads[id(layer.block)].alphas.append(alpha)
+                continue
+            head = heads[id(layer.block)] = _Head(
+                torch.from_numpy(u), [alpha], model.causal, layer.output_scale
+            )
             hooks.callback(norm.register_forward_hook(head.keep).remove)
-            hooks.callback(layer.attention.register_forward_hook(head.add).remove)
+            where = layer.attention if layer.out is None else layer.out
+            hooks.callback(where.register_forward_hook(head.add).remove)
         yield
 
 
 @dataclass
 class _Head:
-    """The further head of one layer, as two hooks: of the norm, and of attention behind it."""
+    """The further head of one block, as two hooks: of the norm, and of attention behind it; alphas:
+    of the layers that it serves as; scale: what the sublayer multiplies its output with."""
 
     u: Tensor
-    alpha: float
+    alphas: list[float]
     causal: bool
+    scale: Tensor | float = 1.0
     normed: Tensor | None = None
+    seen: int = 0
 
     def keep(self, module: Any, given: Any, output: Tensor) -> None:
         self.normed = output
@@ -228,7 +240,10 @@ class _Head:
         even = along.mean(-1, keepdim=True).expand_as(along)
         if self.causal:
             even = along.cumsum(-1) / torch.arange(1, along.shape[-1] + 1, device=along.device)
-        first = first + self.alpha * even[..., None] * u
+        alpha = self.alphas[self.seen % len(self.alphas)]
+        self.seen += 1
+        scale = self.scale.to(first) if isinstance(self.scale, Tensor) else self.scale
+        first = first + alpha * even[..., None] * u / scale
         return (first, *output[1:]) if isinstance(output, tuple) else first
 
 

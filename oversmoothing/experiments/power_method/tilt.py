@@ -10,7 +10,7 @@ Which direction is principal tells two theories apart: the power method's, the l
 with a residual the largest |1 + lambda| (N-2605.25619-modulus).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -136,7 +136,10 @@ def tilts(
             "tilt over its attention alone"
         )
     # Twice: once for the scale that the norms give, which H needs, once for the tilts.
-    given: Any = inputs if hasattr(inputs, "shape") else list(inputs)
+    if steer and isinstance(inputs, Mapping):
+        raise InputError("steering takes inputs one by one: give a list or a tensor")
+    whole = hasattr(inputs, "shape") or isinstance(inputs, Mapping)
+    given: Any = inputs if whole else list(inputs)
     by_norm = scales(model, given)
     directions = [
         eigendirections(product(layer, scale))

@@ -15,6 +15,7 @@ The flip acts on the norm's output in the model's own forward pass, so that it i
 norm stores its gain.
 """
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, Literal
@@ -44,6 +45,9 @@ from oversmoothing.theory.support.sizes import Array
 Flip = Literal["gain", "gain and shift"]
 FLIPS: tuple[Flip, ...] = ("gain", "gain and shift")
 NONE, GAP, FROZEN = "no effect", "spectral gap (T8e)", "frozen attention"
+# |log(rho_Q/rho_C)| that rounding explains: the centring gives H_eff an eigenvalue 0 (T8e), at
+# which both radii may be 1.
+TIE = 1e-10
 MEANS, CALIBRATED = "the layer's mean effect", "spectral gap (T8e), calibrated"
 # Of the scores, what a reader needs.
 SHOWN = ("flip", "target", "predictor", "r2", "r2_low", "r2_high", "images", "sign", "spearman")
@@ -114,10 +118,14 @@ def turned(norm: Norm, out: Tensor, flip: Flip) -> Tensor:
     return 2 * norm.shift.to(out) - out
 
 
-def flipped(norm: Norm, flip: Flip) -> RemovableHandle:
-    """Within it the norm's module gives its output `turned`."""
+def flipped(norm: Norm, flip: Flip, call: int | None = None) -> RemovableHandle:
+    """Within it the norm's module gives its output `turned`, in that call (from 0) alone where one
+    is named: a block may serve several layers."""
     assert norm.module is not None
-    return norm.module.register_forward_hook(lambda _, __, out: turned(norm, out, flip))
+    calls = itertools.count()
+    return norm.module.register_forward_hook(
+        lambda _, __, out: turned(norm, out, flip) if next(calls) == call or call is None else out
+    )
 
 
 def _end(model: Model, batch: Any) -> Tensor:
@@ -132,6 +140,8 @@ def _measured(
     middle, after = _run(f, X)
     with flipped(f.layer.norm_attention, flip):
         middle_flipped, after_flipped = _run(f, X)
+    earlier = sum(each.block is f.layer.block for each in model.layers[: f.number - 1])
+    with flipped(f.layer.norm_attention, flip, earlier):
         moved = _end(model, batch)
     return {
         ("attention",): log_ratio(middle_flipped) - log_ratio(middle),
@@ -269,7 +279,8 @@ class Flips(Result):
         """[m, layers], whether the verdicts on H_eff and -H_eff differ (T8e); None: Post-LN."""
         if self.gaps is None:
             return None
-        return np.asarray(np.sign(self.gaps[..., 0]) != np.sign(self.gaps[..., 1]))
+        verdicts = np.sign(np.where(np.abs(self.gaps) > TIE, self.gaps, 0.0))
+        return np.asarray(verdicts[..., 0] != verdicts[..., 1])
 
     def _sentences(self, placement: str) -> list[Sentence]:
         """What was predicted of reversal, the best score, and T8d."""

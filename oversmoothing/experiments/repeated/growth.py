@@ -8,8 +8,8 @@ compression of it, not a quotient; `leak` says how much of a common shift become
 `exponents` are finite-time Lyapunov exponents of the differences between tokens along streams. With
 T_l = P Df_l(X_l) P, P = I - 11^T/n, and Phi = T_L ... T_1, the k-th exponent is
 log sigma_k(Phi) / L. The leading singular vectors come from subspace iteration with Phi and Phi^T
-(jvp and vjp of the blocks), so that what is given is a lower bound that the last rounds no longer
-moved: `moved` says by how much they did. At consensus P Df P is the quotient of T1c; on streams
+(jvp and vjp of the blocks), so that what is given is a lower bound: `moved` says by how much the
+last round moved it. At consensus P Df P is the quotient of T1c; on streams
 consensus is not invariant under Df, and T_l is what differences do to differences.
 
 At consensus a described layer sends equal tokens to equal tokens; its derivative there is a closed
@@ -103,22 +103,26 @@ def _token_map(ffn: Callable[[Tensor], Tensor], dtype: torch.dtype) -> TokenMap:
 
 
 LOOPS = 400
+# Equal tokens longer than this are followed no farther: parts of a block may run in float32, and
+# square them.
+_FAR = torch.finfo(torch.float32).max ** 0.25
 
 
 def loop_laws(blocks: Sequence[BlockMap], c: Tensor, n: int, loops: int = LOOPS) -> list[LoopLaw]:
-    """The laws near consensus of the blocks applied in turn, after `loops` rounds from each 1 c^T:
-    what they would do for ever to small differences between nearly equal tokens (T12).
+    """The laws near consensus of the blocks applied in turn, after `loops` rounds from each 1 c^T,
+    or as many as stay far within the floats: what they would do for ever to small differences
+    between nearly equal tokens (T12).
 
     Only equal tokens are followed, one token for all of them, and the derivative across consensus
     is taken where that path has led (T8c): a few per cent of the cost of looping the layers. c [b,
     d], n tokens; one law for each of the b, in float32 right to about 1e-3: logarithms of some 1 /
     loops.
     """
-    point, lengths = c, [_lengths(c)]
-    for _ in range(loops):
-        point = _round(blocks, point)
+    point, image, lengths = c, _round(blocks, c), [_lengths(c)]
+    while len(lengths) <= loops and bool((_lengths(image) < _FAR).all()):
+        point, image = image, _round(blocks, image)
         lengths.append(_lengths(point))
-    image = _round(blocks, point)
+    loops = len(lengths) - 1
     size, far = _lengths(image), lengths[-1]
     cosine = (image.double() * point.double()).sum(-1).cpu().numpy() / (size * far)
     laws = []
@@ -171,9 +175,9 @@ def growth(model: Model, run: Recorded, generator: torch.Generator, size: float 
     (by jvp at consensus and at the stream), many_closed and many_observed [layers, b, DRAWS], the
     same of Gaussian directions, the first of which is that of KINDS; along [layers, b], the
     growth of a common shift at consensus; mean [layers, b], log |g(m)|/|m|; leak [layers, b], of a
-    common shift at X; exponents [layers, b, frame] and moved [1, b]: see `exponents`; tangent and
-    run [layers, b]: a Gaussian perturbation of the first stream carried by Df, and really made;
-    logs [layers + 1, b]: log HFC/LFC.
+    common shift at X; exponents [layers, b, frame] and moved [1, b, frame]: see `exponents`;
+    tangent and run [layers, b]: a Gaussian perturbation of the first stream carried by Df, and
+    really made; logs [layers + 1, b]: log HFC/LFC.
     """
     states = run.states
     if states[0].shape[1] < 2:
@@ -286,13 +290,13 @@ def exponents(
 ) -> tuple[Tensor, Tensor]:
     """Along the streams states[l] [b, n, d] that the blocks run on: the log growth of each leading
     singular vector in each layer, [layers, b, frame], whose sums over layers are log sigma_k; and
-    by how much the last round changed log sigma_1, [b]."""
+    by how much the last round changed log sigma_k, [b, frame]."""
     along = list(zip(blocks, states, strict=False))
     b, n, d = states[0].shape
     frame = min(FRAME, (n - 1) * d)
     V = torch.randn(b, n, d, frame, generator=generator, dtype=states[0].dtype)
     V, _ = _orthonormal(differences(V))
-    first = torch.zeros(b, dtype=V.dtype)
+    first = torch.zeros(b, frame, dtype=V.dtype)
     for _ in range(ROUNDS):
         for f, X in along:
             V = _moved(f, X, V)
@@ -300,7 +304,7 @@ def exponents(
         for f, X in reversed(along):
             V = _pulled(f, X, V)
         V, R = _orthonormal(V)
-        last, first = first, torch.linalg.matrix_norm(R, ord=2).log()
+        last, first = first, torch.linalg.svdvals(R).log()
     # In the frame, the singular vectors themselves.
     W = V
     for f, X in along:

@@ -18,7 +18,7 @@ sublayer, with its attention and stream as they were, added up over the layers. 
 later layers do with the difference.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -81,7 +81,7 @@ class Change:
         values = _bare(layer, X) @ torch.from_numpy(self.D[number]).to(X)
         if self.b is not None:
             values = values + torch.from_numpy(self.b[number]).to(X)
-        return (A.mean(1) if self.head is None else A[:, self.head]) @ values
+        return (A.mean(1) if self.head is None else A[:, self.head]).to(values) @ values
 
 
 def folded(layer: Layer, head: int | None = None) -> Array:
@@ -224,10 +224,15 @@ def _scores(model: Model, batch: Any) -> Tensor:
 
 
 def _batches(model: Model, inputs: Any, size: int) -> Iterator[Any]:
-    """As the model reads them, where it lies; texts one by one, so that none is padded."""
+    """As the model reads them, where it lies; texts one by one, so that none is padded. Raises
+    `InputError` for tensors that are."""
     size = 1 if model.modality == "text" and not isinstance(inputs, Tensor) else size
     for part in batches(inputs, size):
-        yield prepared_and_moved(model, part)
+        batch = prepared_and_moved(model, part)
+        mask = batch.get("attention_mask") if isinstance(batch, Mapping) else None
+        if mask is not None and not bool(mask.all()):
+            raise InputError("the inputs are padded: give texts, or tensors of one length")
+        yield batch
 
 
 def said_in_batches(
@@ -350,7 +355,7 @@ def _sentences(name: str, changes: Sequence[Change], results: dict[str, Array]) 
     m, said = results["effect"].shape[1], []
     beyond = results["effect"] - results["control"]
     shifts = {each.dose: k for k, each in enumerate(changes) if each.name == "shift"}
-    if shifts:
+    if any(shifts):
         asked = [each.name for each in changes], [each.dose for each in changes]
         mean, low, high = mean_interval(slope(*asked, beyond))
         ahead = float(slope(*asked, results["predicted"]).mean())
