@@ -370,8 +370,9 @@ class _Floats:
     @cached_property
     def dominant(self) -> set[tuple[int, int]]:
         moduli = np.abs(self.multipliers)
-        moved = np.abs(self.h_values)[:, None] * self.of_a.moved
-        moved = moved + self.of_h.moved[:, None] * np.abs(self.a_values) + 4 * _EPS * moduli
+        with np.errstate(invalid="ignore"):
+            moved = np.abs(self.h_values)[:, None] * self.of_a.moved
+            moved = moved + self.of_h.moved[:, None] * np.abs(self.a_values) + 4 * _EPS * moduli
         # Where nothing is known of a defective eigenvalue, its modulus still counts.
         moved = np.where(np.isfinite(moved), moved, 0.0)
         top = np.argwhere(moduli + moved >= np.max(moduli - moved))

@@ -180,6 +180,19 @@ def test_T14h_what_is_left_of_a_sum_that_cancels_may_turn_in_two_rounds():
     assert seen.values == pytest.approx((0.0, up, 0.0, -up), abs=1e-15)
 
 
+def test_T14h_irrational_tokens_at_a_right_angle_stay_there():
+    """H + I = O (S (x) R) O^T, S = [[2, 1], [1, -1]] with irrational eigenvalues, R a quarter turn
+    and O orthogonal; the tokens are O (1, 0, 3, 4) and a quarter turn of it: balls around 0 alone
+    are no two values."""
+    H = "-1 -2/21 -6/7 -43/21; 2/21 -1 9/7 -10/21; 6/7 -9/7 -1 -3/7; 43/21 10/21 3/7 -1"
+    answer = found(EYE, H, "19/21 -16/3 68/7 -298/21; 208/21 -37/3 26/7 164/21")
+    assert answer.cosine_limits[0, 1] == answer.cos_min == answer.cos_mean == constant(0.0)
+
+
+def test_T14g_a_negative_cosine_is_the_nearest_float_too():
+    assert found(EYE, "0 0; 0 0", "1 2; -2 -1").cos_min == constant(-0.8)
+
+
 def test_T14_the_answer_in_words_and_in_JSON():
     answer = found("LOST", "-1/2", "1; 3; 2")
     assert "Its tokens do not all grow alike: like 0.5^L, 0.75^L, 0.875^L." in answer.reason
@@ -312,6 +325,8 @@ HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
         ([constant(1.0), OSCILLATES], 1, None, None),
         ([BOTH, None], 1, None, None),
         ([BOTH, periodic(-1.0, 1.0)], 1, constant(-1.0), constant(0.0)),
+        # The last digit of a float is no difference.
+        ([periodic(0.1 + 0.2, 0.3)], 2, None, None),
     ],
 )
 def test_T14i_cos_min_and_cos_mean_over_residues(limits, features, least, average):

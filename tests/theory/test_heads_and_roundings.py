@@ -121,6 +121,12 @@ def test_E3_heads_of_one_attention_are_one_head(seed, n, d, heads):
     assert found == alone
 
 
+def test_E3_a_head_may_part_the_tokens_further_than_all_together():
+    eye, pair = np.eye(3), np.array([[1, 0, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]])
+    found = heads_verdict(A=np.array([eye, pair]), W=np.array([[[0.5]], [[0.25]]]))
+    assert "of every A_h occurs at least 2 times (2 groups" in found.reason
+
+
 @settings(max_examples=25)
 @drawn(seed=SEEDS, n=st.integers(2, 4), d=st.integers(1, 2), heads=st.integers(2, 3))
 def test_E3_floats_and_the_fractions_that_they_are_agree(seed, n, d, heads):

@@ -229,3 +229,9 @@ def test_a_product_of_400_tokens_and_200_features_never_builds_the_matrix() -> N
     np.testing.assert_allclose((op @ X.ravel(order="F")).reshape(n, d, order="F"), expected)
     with pytest.raises(InputError, match="80,000 rows"):
         op.matrix()
+
+
+def test_a_zero_beside_an_eigenvalue_of_no_condition_warns_of_nothing() -> None:
+    A, H = np.full((6, 6), 1 / 6), np.zeros((1, 1))
+    with np.errstate(invalid="raise"):
+        assert len(oversmoothing.operator(A=A, H=H).eigenpairs().dominant) == 6

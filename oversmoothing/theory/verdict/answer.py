@@ -385,10 +385,11 @@ def compared(name: Outcome, rho_c: str, rho_q: str, consensus: str, quotient: st
 
 def repeated_one(classes: int, heads: int = 1) -> str:
     """What follows where the eigenvalue 1 of A occurs more than once."""
-    which = "A" if heads == 1 else "every A_h"
+    # A head alone may part the tokens further than all together.
+    which = "A occurs" if heads == 1 else "every A_h occurs at least"
     return (
-        f" The eigenvalue 1 of {which} occurs {classes} times ({classes} groups of tokens that "
-        "attend only within): consensus is not the only fixed family."
+        f" The eigenvalue 1 of {which} {classes} times ({classes} groups of tokens that attend "
+        "only within): consensus is not the only fixed family."
     )
 
 

@@ -255,7 +255,7 @@ class TokensOfStart:
             values = tuple(self._residue(tokens, period, r) for r in range(period))
         if not any(value is not None for value in values):
             return UNDEFINED
-        if len(set(values)) > 1:
+        if _are_different(values):
             return CosineLimit("periodic", values)
         # Of one feature a cosine is 1 or -1; else equal floats are no equal limits.
         if (
@@ -370,4 +370,17 @@ def _by_residues(
     # Of one feature all cosines are 1 or -1, exactly; else equal floats are no equal limits.
     if period == 1 or (len(set(values)) == 1 and (features == 1 or len(sources) == 1)):
         return CosineLimit("constant", (values[0],))
-    return CosineLimit("periodic", tuple(values)) if len(set(values)) > 1 else None
+    return CosineLimit("periodic", tuple(values)) if _are_different(values) else None
+
+
+# Cosines, and their means, are floats known to less than half of this.
+_UNSEEN = 2.0**-51
+
+
+def _are_different(values: Sequence[float | None]) -> bool:
+    """Whether cosines are known not to be one number; None beside a number is none."""
+    known = [x for x in values if x is not None]
+    if len(known) < len(values):
+        return bool(known)
+    squares = {x.square if isinstance(x, leading.Cosine) else None for x in known}
+    return (None not in squares and len(squares) > 1) or max(known) - min(known) > _UNSEEN

@@ -418,7 +418,7 @@ class Cosine(float):
         square = along * abs(along) / (dot(x, x) * dot(y, y))
         with at_precision(SHOWN_BITS):
             size = to_ball(abs(square)).sqrt()
-        cosine = Cosine(rounded(-size if square < 0 else size))
+            cosine = Cosine(rounded(-size if square < 0 else size))
         cosine.square = square
         return cosine
 
@@ -438,4 +438,5 @@ def cosine_of(vectors: list[list[flint.arb]]) -> flint.arb | None:
 
 
 def rounded(value: flint.arb) -> float:
-    return min(1.0, max(-1.0, float(value.mid())))
+    """The float of a cosine, 0 where the ball does not tell it from 0."""
+    return 0.0 if value.contains(0) else min(1.0, max(-1.0, float(value.mid())))
