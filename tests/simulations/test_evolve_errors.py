@@ -216,3 +216,45 @@ def test_a_layer_grows_a_state_by_the_norm_of_W_at_most_not_by_that_of_its_core(
     problem = make_problem(X0=np.eye(2), A=A, W=(P, Q), H=None, residual=True)
     growth = np.linalg.norm(P @ Q, 2) * np.linalg.norm(problem.quotient, 2)
     assert growth <= problem.norm <= 2 * growth
+
+
+@pytest.mark.parametrize("spread", [1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("method", ["auto", "closed_form", "plain", "squaring", "layers"])
+def test_T9_attention_alone_keeps_its_digits_where_all_rows_are_nearly_equal(method, spread):
+    """B' is of the order of what rounding took from the row sums: 1e-3 off, claimed 1e-11, once."""
+    rng = np.random.default_rng(0)
+    logits = np.exp(spread * rng.standard_normal((4, 4)))
+    A, depth = logits / logits.sum(axis=1, keepdims=True), 25
+    rows = [[x / sum(row) for x in row] for row in (list(map(Fraction, row)) for row in A.tolist())]
+    x = [Fraction(1), Fraction(3), Fraction(-2), Fraction(5)]
+    for _ in range(depth):
+        x = [sum(a * b for a, b in zip(row, x, strict=True)) for row in rows]
+    mean = sum(x) / 4
+    square = sum((each - mean) ** 2 for each in x) / (4 * mean**2)
+    true = (math.log(square.numerator) - math.log(square.denominator)) / 2
+    X0 = [[1.0], [3.0], [-2.0], [5.0]]
+    if method == "layers":
+        run = evolve_heads(X0=X0, attention=A, weights=[[1.0]], depth=[depth], residual=False)
+    else:
+        run = evolve(X0=X0, A=A, H=[[1.0]], depth=[depth], method=method, residual=False)
+    assert run.metrics()["log_hfc_lfc"].item() == pytest.approx(true, abs=1e-11)
+    assert run.error[0] < 1e-10
+
+
+@pytest.mark.parametrize("depth", [17, 10**6, 10**8])
+def test_powers_past_every_float_keep_the_digits_of_their_ratio(depth):
+    """(1 + h a) / (1 + h) is a = 1 - 2^-19 here, whatever h and however large both powers."""
+    t = 2.0**-20
+    A = [[1 - t, t], [t, 1 - t]]
+    run = evolve(X0=[[1.0], [2.0]], A=A, H=[[1e300]], depth=[depth], method="closed_form")
+    found = run.metrics()["log_hfc_lfc"].item()
+    assert found == pytest.approx(depth * math.log1p(-2 * t) - math.log(3), abs=1e-12)
+    assert run.error[0] < 1e-8
+
+
+def test_T9_a_head_that_hardly_tells_tokens_apart_is_not_called_unknown():
+    A = [[1e-22, 1.0], [3e-22, 1.0]]
+    W = (np.array([[1.0], [0.5]]), np.array([[0.5, 1.0]]))
+    run = evolve(X0=np.eye(2), A=A, W=W, depth=[10_000], method="closed_form", residual=False)
+    assert run.metrics()["log_hfc_lfc"].item() == pytest.approx(10_000 * math.log(2e-22), rel=1e-4)
+    assert run.error[0] < 1e-8

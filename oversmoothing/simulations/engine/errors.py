@@ -235,11 +235,7 @@ class Twin(Problem):
 
     @cached_property
     def quotient(self) -> Float64[Array, "*a n n"]:
-        quotient, A = self.nudge(self.original.quotient), self.original.A
-        # What the rows lack of 1 belongs to the matrix that is meant.
-        lacking = (1.0 - A.sum(axis=-1))[..., None] * A
-        quotient[..., :-1, :-1] += (lacking[..., :-1, :] - lacking[..., -1:, :])[..., :-1]
-        return quotient
+        return self.nudge(self.original.quotient)
 
     @cached_property
     def start_rows(self) -> tuple[Array, Exponents]:

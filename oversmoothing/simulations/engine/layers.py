@@ -24,7 +24,9 @@ from oversmoothing.simulations.engine.errors import Nudge
 from oversmoothing.simulations.engine.problem import norm_bounds, row_tolerance
 from oversmoothing.simulations.engine.state_attention import FromState, SoftmaxHeads
 from oversmoothing.simulations.state import normalise
+from oversmoothing.theory.layer.attention import row_deficits
 from oversmoothing.theory.layer.layer import check_attention, real_array, row_sum_tolerance
+from oversmoothing.theory.numbers.exact import plain
 from oversmoothing.theory.spectra.heads import HeadWeights, head_weights, side_by_side
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -122,12 +124,15 @@ class Made:
 
 
 def head_attention(value: Any, heads: int) -> Array:
-    """The attention of one layer, float64 [*batch, heads, n, n], rows divided by their sums.
+    """The attention of one layer, float64 [*batch, heads, n, n].
 
-    [n, n] is one head, or the same for all heads. Raises `InputError` where it is not
-    row-stochastic (within n eps of the precision it comes in) or the number of heads differs.
+    [n, n] is one head, or the same for all heads. What comes in another precision than float64 has
+    its rows divided by their sums. Raises `InputError` where it is not row-stochastic (within n eps
+    of the precision it comes in) or the number of heads differs.
     """
-    A = check_attention(value, tolerance=row_tolerance(value))
+    A, raw = check_attention(value, tolerance=row_tolerance(value)), plain(value, "A")
+    if row_tolerance(raw) is None or raw.dtype == np.float64:
+        A = np.asarray(raw, dtype=np.float64)
     if A.ndim == 2:
         return np.broadcast_to(A, (heads, *A.shape))
     if A.shape[-3] != heads:
@@ -308,13 +313,13 @@ class Stack:
         balanced = (np.abs(excess) <= allowed * (into + out_of)).all(axis=-1, keepdims=True)
         excess = np.where(balanced, 0.0, excess)
         g = excess[..., :-1] / n
+        # Of the A whose rows sum to 1 exactly (see `Problem.quotient`).
+        given_back = row_deficits(A)[..., None] * A
         rows = A[..., :-1, :-1] - A[..., -1:, :-1]
+        rows = rows + (given_back[..., :-1, :-1] - given_back[..., -1:, :-1])
         nudge = self._nudge(ATTENTION_STREAM)
         if nudge is not None:
-            # Rows that do not sum to 1 exactly have been divided by their sums, which rounds.
-            whole = A[..., :-1, :-1] + A[..., -1:, :-1]
-            inexact = (A.sum(axis=-1) != 1.0).any(axis=-1)[..., None, None]
-            rows = rows + nudge.draw(rows.shape) * np.where(inexact, whole, rows)
+            rows = nudge(rows)
             lost = (into + out_of)[..., :-1] / n
             # Also where all differences rounded to 0: a saturated A only looks doubly stochastic.
             g = g + np.where(balanced, 0.0, nudge.draw(g.shape) * lost)

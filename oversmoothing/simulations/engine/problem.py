@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from oversmoothing.simulations.state import centred, normalise
-from oversmoothing.theory.layer.attention import stationary_distributions
+from oversmoothing.theory.layer.attention import row_deficits, stationary_distributions
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states, one_of
 from oversmoothing.theory.numbers.exact import plain
 from oversmoothing.theory.support.errors import InputError
@@ -145,9 +145,15 @@ class Problem:
 
     @cached_property
     def quotient(self) -> Float64[Array, "*a n n"]:
-        """B' with a 1 for the row c, [*a, n, n]: one product serves both systems."""
+        """B' with a 1 for the row c, [*a, n, n]: one product serves both systems.
+
+        Of the A whose rows sum to 1 exactly: where all rows are nearly equal, B' is of the order of
+        what rounding took from them.
+        """
         extended = np.zeros_like(self.A)
         extended[..., :-1, :-1] = self.A[..., :-1, :-1] - self.A[..., -1:, :-1]
+        given_back = row_deficits(self.A)[..., None] * self.A
+        extended[..., :-1, :-1] += (given_back[..., :-1, :] - given_back[..., -1:, :])[..., :-1]
         extended[..., -1, -1] = 1.0
         return extended
 

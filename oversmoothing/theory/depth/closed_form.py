@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from oversmoothing.theory.depth.eigenbasis import (
     DEEP,
     EPS,
+    LOG2,
     Eigenbasis,
     Multipliers,
     Solver,
     within_reach,
 )
-from oversmoothing.theory.layer.attention import both_sides, stationary_distribution
+from oversmoothing.theory.layer.attention import both_sides, row_deficits, stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
 from oversmoothing.theory.numbers import rounding
 from oversmoothing.theory.support.errors import InputError
@@ -34,25 +35,29 @@ class TokenModes:
     """pi and the eigenbasis of B = Q^T A Q for a row-stochastic A [n, n] (T1c-d).
 
     The exact matrix meant is A + (1 - A 1) pi^T: what rounding took from a row sum is given back
-    in proportion to pi, which moves no eigenvalue but 1 (to first order: pi^T v = 0).
+    in proportion to pi, which moves no eigenvalue but 1 (to first order: pi^T v = 0). The means of
+    the columns, which the quotient does not see, go first: where all rows are nearly equal, what is
+    left is far smaller than A.
     offset [n]: 1/n - pi, so that mean = c + offset^T HFC.
     """
 
     def __init__(self, A: Array, pi: Array | None = None, solver: Solver | None = None) -> None:
         self.A = A
         self.pi = stationary_distribution(A) if pi is None else pi
-        n = len(A)
-        self.offset: Array = 1.0 / n - self.pi
-        self.basis = Eigenbasis(both_sides(A - A.mean(axis=0), -1.0), self._residual, solver)
+        self.offset: Array = 1.0 / len(A) - self.pi
+        lacking = row_deficits(A)
+        self._high, low = rounding.two_sum(A, np.broadcast_to(-A.mean(axis=0), A.shape))
+        self._low: Array = low + np.outer(lacking - lacking.mean(), self.pi)
+        centred = self._high + self._low
+        centred -= centred.mean(axis=0)
+        self.basis = Eigenbasis(both_sides(centred, -1.0), self._residual, solver)
 
     def _residual(self, vectors: Complex, values: Complex) -> Complex:
-        n, k = len(self.A), len(values)
+        k = len(values)
         x = from_quotient(np.concatenate((vectors.real, vectors.imag), axis=1))
-        high, low = rounding.accurate_product(self.A, np.concatenate((x, np.ones((n, 1))), axis=1))
-        deficit = (1.0 - high[:, 2 * k :]) - low[:, 2 * k :]
-        high, low = high[:, : 2 * k], low[:, : 2 * k] + deficit * (self.pi @ x)
-        high, low = _subtract_multiple(high, low, x, values)
-        # Modulo consensus: the part along 1 is of order 1 and must go before the rounding.
+        high, low = rounding.accurate_product(self._high, x)
+        high, low = _subtract_multiple(high, low + self._low @ x, x, values)
+        # Modulo consensus: the part along 1 must go before the rounding.
         high, left = rounding.two_sum(high, np.broadcast_to(-high.mean(axis=0), high.shape))
         residual = high + (left + low)
         residual = rounding.to_quotient(residual - residual.mean(axis=0))
@@ -130,7 +135,6 @@ CONDITION_LIMIT = 1e8
 
 _GONE = 100.0
 _MOVED = 64 * EPS
-_LOG2 = float(np.log(2.0))
 
 
 @dataclass(frozen=True)
@@ -256,35 +260,42 @@ class ClosedForm:
         multipliers = self._multipliers(rows, columns)
         head = self.features.P is not None
         steps = depth - 1 if head and not self.residual else depth
-        modulus, phase = multipliers.log_powers(steps, weight)
+        bound, turned = weight, np.zeros(C.shape)
         if head and not self.residual:
             # X_L = A Z_{L-1} Q.
+            a = (multipliers.a + multipliers.a_shift)[:, None]
             with np.errstate(divide="ignore"):
-                log_a = np.log(multipliers.a + multipliers.a_shift)[:, None]
-            modulus, phase = modulus + log_a.real, phase + log_a.imag
+                log_a = np.log(a)
+                bound = weight + np.log(np.abs(a) + multipliers.a_error[:, None])
+            weight, turned = weight + log_a.real, turned + log_a.imag
+        twos, rest, phase, rounded = multipliers.log_powers(steps, weight)
+        modulus, phase = twos * LOG2 + rest, phase + turned
         size = modulus + weight
         top = float(size.max())
         grows = head and self.residual
         if top == -np.inf and not grows:
-            return np.zeros_like(C), 0, multipliers.uncertainty(steps, weight, top)
-        exponent = int(np.ceil(max(top, 0.0) / _LOG2 if grows else top / _LOG2))
+            return np.zeros_like(C), 0, multipliers.uncertainty(steps, bound, top)
+        exponent = int(np.ceil(max(top, 0.0) / LOG2 if grows else top / LOG2))
         # What is e^-100 of the largest is 0: subnormal numbers would slow each product down.
         left = size > top - _GONE
         powers = np.zeros_like(C)
-        powers[left] = np.exp(size[left] - exponent * _LOG2 + 1j * phase[left])
+        beyond = (twos[left] - exponent) * LOG2
+        powers[left] = np.exp(beyond + rest[left] + weight[left] + 1j * phase[left])
         powers[left] *= C[left] / np.abs(C[left])
+        lost = float((np.exp(size[left] - top) * rounded[left]).max(initial=0.0))
         here = np.isfinite(weight)
         largest = float(weight.max())
         if grows:
             # A mode that is added counts with its sum, which may be far below the power itself.
             powers = self._sums(multipliers, C, powers, depth, exponent)
-            top = exponent * _LOG2
+            top = exponent * LOG2
             modulus = _log_size(powers) + top - np.where(here, weight, 0.0)
             g = np.abs(multipliers.h + multipliers.h_shift)
-            weight = weight - np.log(np.maximum(g, 1 / depth))
+            bound = weight - np.log(np.maximum(g, 1 / depth))
         noise = float(modulus[here].max(initial=-np.inf) + largest - top)
         error = 4 * EPS * self.condition * float(np.exp(min(noise, 50.0)))
-        return powers, exponent, error + multipliers.uncertainty(steps, weight, top)
+        error += lost + multipliers.uncertainty(steps, bound, top)
+        return powers, exponent, error
 
     def _sums(
         self, multipliers: Multipliers, C: Complex, powers: Complex, depth: int, exponent: int

@@ -269,6 +269,7 @@ DEEP = 10_000
 # At most this many modes get their phase in balls, the largest first; each costs microseconds.
 _IN_BALLS = 256
 _BITS = 192
+LOG2 = float(np.log(2.0))
 
 
 @dataclass(frozen=True)
@@ -321,25 +322,30 @@ class Multipliers:
         result.__dict__["plain_log"] = self.plain_log
         return result
 
-    def log_powers(self, depth: int, log_weight: Array) -> tuple[Array, Array]:
-        """(log |mu^L|, arg mu^L mod 2 pi), each [m, k], for L = depth.
+    def log_powers(self, depth: int, log_weight: Array) -> tuple[Array, Array, Array, Array]:
+        """(k, r, p, e), each [m, k]: mu^L = 2^k exp(r + i p) for L = depth, e the rounding of r, p.
 
+        The power of two is taken out before a logarithm of 1e9 is rounded: r has its digits.
         log_weight [m, k]: log of the coefficient that the power will multiply; it says which modes
         are within reach.
         """
         log = self.log
         if depth == 0:
-            return np.zeros(log.shape), np.zeros(log.shape)
+            return (*np.zeros((4, *log.shape)),)
         with np.errstate(invalid="ignore"):
             modulus = np.where(np.isneginf(log.real), -np.inf, depth * log.real)
             phase = np.remainder(depth * log.imag, 2 * np.pi)
+        twos = np.where(np.isneginf(modulus), 0.0, np.rint(modulus / LOG2))
+        rest = modulus - twos * LOG2
+        rounding = np.where(np.isneginf(modulus), 0.0, 2 * EPS * depth * np.abs(log))
         if depth >= DEEP:
             size = modulus + log_weight
             rows, columns = np.nonzero(within_reach(size))
             order = np.argsort(-size[rows, columns], kind="stable")[:_IN_BALLS]
-            for i, j in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
-                modulus[i, j], phase[i, j] = self._in_balls(i, j, depth)
-        return modulus, phase
+            for at in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
+                twos[at], rest[at], phase[at] = self._in_balls(*at, depth)
+                rounding[at] = 0.0
+        return twos, rest, phase, rounding
 
     def uncertainty(self, depth: int, log_weight: Array, top: float) -> float:
         """What errors of a and h may do to the largest mode, e^top, at this depth; relative to it.
@@ -362,17 +368,19 @@ class Multipliers:
             return float("inf") if np.isfinite(most).any() else 0.0
         return float((gain * np.exp(np.minimum(most - top, 50.0))).max(initial=0.0))
 
-    def _in_balls(self, i: int, j: int, depth: int) -> tuple[float, float]:
+    def _in_balls(self, i: int, j: int, depth: int) -> tuple[float, float, float]:
         with at_precision(_BITS):
             mu = _acb(self.a[i], self.a_shift[i]) * _acb(self.h[j], self.h_shift[j])
             if self.residual:
                 mu = mu + 1
             if mu.contains(0):
-                return -np.inf, 0.0
-            log = mu.log() * depth
+                return 0.0, -np.inf, 0.0
+            log, two = mu.log() * depth, flint.arb.const_log2()
+            twos = (log.real / two).mid().floor()
             turns = log.imag / (2 * flint.arb.pi())
             turns = turns - turns.mid().floor()
-            return float(log.real.mid()), float((turns * 2 * flint.arb.pi()).mid())
+            rest = log.real - twos * two
+            return float(twos), float(rest.mid()), float((turns * 2 * flint.arb.pi()).mid())
 
 
 def within_reach(size: Array) -> NDArray[np.bool_]:

@@ -233,6 +233,17 @@ def quotient(A: Array) -> Array:
     return result
 
 
+# Added and taken away, it leaves the nearest multiple of 2^-40.
+_GRID = 1.5 * 2.0**12
+
+
+def row_deficits(A: Array) -> Array:
+    """1 - A 1 [..., n] of A [..., n, n], to some n 2^-94: what rounding took from the row sums."""
+    top = (A + _GRID) - _GRID  # their sums are exact
+    deficits: Array = (1.0 - top.sum(axis=-1)) - (A - top).sum(axis=-1)
+    return deficits
+
+
 def both_sides(C: Array, sign: float) -> Array:
     """Q^T C Q [..., n-1, n-1] of a centred C [..., n, n] for the sign -1: with rho = sqrt(n) + 1
     C_ij - C_i0 / rho - C_0j / rho + C_00 / rho^2, i, j >= 1. For 1 the same with pluses."""
