@@ -188,6 +188,7 @@ def test_recall_of_a_post_norm_block_finds_its_one_fixed_point():
     model = open_model(Contracting(), dtype=torch.float64)
     X = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     recall = recalled(model, X, 8.0, loops=60)
+    assert "radius is estimated at" in recall.words()
     table = recall.table
     assert (table["outcome"] == "one fixed point from three starts").all()
     assert (table["radius"] < 1).all() and (table["apart"] < 1e-6).all()

@@ -391,7 +391,7 @@ def _words(table: pd.DataFrame, recall: float) -> str:
         ratio = float(np.exp(np.log(fixed["end"] / fixed["start"]).mean()))
         more = (
             f" At the fixed points HFC/LFC is {ratio:.2g} times that of X_0 (geometric mean), and "
-            f"the derivative's radius at most {fixed['radius'].max():.3f}."
+            f"the derivative's radius is estimated at {fixed['radius'].max():.2f} at most."
         )
     return f"X <- f(X) + {recall:g} X_0 in {len(table)} runs: {_listed(table['outcome'])}.{more}"
 
