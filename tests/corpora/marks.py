@@ -20,18 +20,16 @@ from tests.corpora.theory import near_tie
 WORKED_IN = 250
 BESIDE_EXACT = "a float beside 'exact': not the exact value rounded once"
 GROUPED = (
-    "heads in groups share their values, so that H of these 32 features has rank 16: its 16 "
-    "eigenvalues 0 are counted where rounding puts them"
+    "heads in groups share their values, so that H of these 32 features has rank 16: the "
+    "eigenvectors of its 16 eigenvalues 0 are those that rounding takes"
 )
-OF_ZEROS = ("h_universal_disc", "h_positive", "h_other", "outside_share", "condition_V_H")
 Mark = dict[str, Any]
 
 
 def marks(corpus: str, name: str, answer: Any) -> dict[str, Mark]:
     """By field: the reason, and what is right where it is known."""
     if (corpus, name) == ("inspect", "llama"):
-        found = {f"layers.{field}": {"known_wrong": GROUPED} for field in OF_ZEROS}
-        return found | {"layers.h_zero": {"known_wrong": GROUPED, "right": 0.5}}
+        return {"layers.condition_V_H": {"known_wrong": GROUPED}}
     if corpus not in ("verdicts", "near_ties") or answer["status"] != "exact":
         return {}
     found = {}
