@@ -134,14 +134,13 @@ class Verdict:
         """
         if self.pairs or self.attention is None or self.value is None or self.rho_consensus is None:
             return self.pairs
-        quotient = -1.0 if self.rho_quotient is None else self.rho_quotient
-        open_ = self.verdict is Outcome.UNDECIDED and quotient >= 0
-        pairs = []
-        if open_ or self.rho_consensus >= quotient:
-            pairs.append(_largest(np.array([1.0 + 0j]), self.value, consensus=True))
-        if open_ or quotient >= self.rho_consensus:
-            pairs.append(_largest(self.attention.values, self.value, consensus=False))
-        return tuple(pairs)
+        c, q = self.rho_consensus, -1.0 if self.rho_quotient is None else self.rho_quotient
+        sign = 0 if self.verdict is Outcome.UNDECIDED and q >= 0 else (c > q) - (c < q)
+        # Floats may agree where the radii do not.
+        sign = {Outcome.SMOOTHING: 1, Outcome.NON_SMOOTHING: -1}.get(self.verdict, sign)
+        sides = (np.array([1.0 + 0j]), True), (self.attention.values, False)
+        leading = sides[sign < 0 : 1 + (sign <= 0)]
+        return tuple(_largest(a, self.value, consensus) for a, consensus in leading)
 
     def _rate_in_words(self) -> str:
         """The rate in ten digits, by its distance from 1 where they do not show it."""
