@@ -4,8 +4,8 @@ import pickle
 from fractions import Fraction
 
 import flint
-import numpy as np
 import mpmath
+import numpy as np
 import pytest
 
 from oversmoothing.theory.certificate import certify
