@@ -271,10 +271,10 @@ def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
     if dominance.radii is not None:
         radii, (first, second) = [*dominance.radii], dominance.radii
         if distance is not None:
-            # The same slope, and the gap that floats do not show.
-            gap = 0.0 if first is second else abs(float(first.minus(second)))
             rest = rest.replace(sentences.near(distance), "")
-            distance = distance_to_tie(case.A, case.H, gap)
+            # The same slope, and the gap that floats do not show.
+            tie, gap = first is second, abs(float(first.minus(second)))
+            distance = 0.0 if tie else distance_to_tie(case.A, case.H, gap)
             rest += sentences.near(distance) if distance else ""
     return replace(
         of_cell,
