@@ -53,7 +53,8 @@ class Verdict:
     rho_Q. In an exact answer they, and the distance, are a `Number`: a float with its bounds, and
     the fraction where it is one; about the point the radii are where float64 leaves it open.
     tends_to, limit, limit_rank: what HFC/LFC and the rank of X_L do, for X_0 where given, else for
-    generic X_0; None where unknown or where the value depends on X_0. verdict_x0: the verdict over the modes X_0 contains (T4e).
+    generic X_0; None where unknown or where the value depends on X_0.
+    verdict_x0: the verdict over the modes X_0 contains (T4e).
     shows_from: the layer from which X_0 shows what its dominant modes decide: 0 where these are at
     least as large as the rest of X_L at every layer; else the first layer from which HFC/LFC falls
     in every layer (where it tends to 0; rises, to infinity), if there is one; else the first from

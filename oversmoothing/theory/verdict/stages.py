@@ -145,8 +145,8 @@ def exact_stage(case: Layer) -> tuple[CertifiedDominance, ExactDominance]:
     known = None if trivial or dominance.comparison is None else dominance.radii()
     if verdict is Outcome.TIE and known is not None:
         known = known[0], known[0]
-    found = CertifiedDominance(verdict, consensus, quotient, reason, method, gap, known)
-    return found, dominance
+    certified = CertifiedDominance(verdict, consensus, quotient, reason, method, gap, known)
+    return certified, dominance
 
 
 def _exact_gap(dominance: ExactDominance) -> tuple[End, End]:
