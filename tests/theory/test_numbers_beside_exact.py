@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import flint
 import mpmath
+import numpy as np
 import pytest
 
 from oversmoothing.theory.certificate import certify
@@ -138,3 +139,31 @@ def test_a_start_shows_what_decides_after_more_layers_than_floats_count(digits):
     # A ratio that rises in every layer does so from the first on, by however little.
     tie = verdict(A=A2, H=[[TIE + Fraction(1, 10**digits)]], X0=[[1], [2]])
     assert (tie.tends_to, tie.shows_from) == ("infinity", 0)
+
+
+@pytest.mark.parametrize(
+    ("A", "h", "verdict_"),
+    [
+        ([[0.75, 0.25], [0.25, 0.75]], -4 / 3, "NON_SMOOTHING"),
+        ([[0.625, 0.375], [0.375, 0.625]], -1.6, "SMOOTHING"),
+        # Balls, for fractions are asked up to n = 24.
+        ((0.5 * np.eye(30) + 0.5 / 30).tolist(), -4 / 3, "NON_SMOOTHING"),
+    ],
+)
+def test_binary_numbers_near_a_tie_have_a_rate_and_a_margin_of_their_own(A, h, verdict_):
+    """a = A_11 - A_12 over the row sum: rho_C = |1 + h| and rho_Q = |1 + h a|."""
+    found = verdict(A=A, H=[[h]], exact_binary=True)
+    row = list(map(Fraction, A[0]))
+    true = abs(1 + Fraction(h)) - abs(1 + Fraction(h) * (row[0] - row[1]) / sum(row))
+    assert (found.verdict, found.status, found.about) == (verdict_, "certified", "point")
+    assert found.margin == pytest.approx(float(true), rel=1e-12) and found.margin != 0
+    assert found.margin.low <= true <= found.margin.high
+    assert [pair.consensus for pair in found.dominant] == [verdict_ == "SMOOTHING"]
+    assert "rate rho_Q/rho_C = 1 a layer" not in str(found)
+    assert found.distance == pytest.approx(abs(float(true)), rel=0.95)
+
+
+def test_binary_numbers_at_a_tie_are_at_no_distance_from_it():
+    found = verdict(A=[[0.5] * 2] * 2, H=[[-2.0, 0.1], [0.0, -0.3]], exact_binary=True)
+    assert (found.verdict, found.margin, found.distance) == ("TIE", 0, 0)
+    assert "A relative change" not in found.reason

@@ -51,8 +51,9 @@ class Verdict:
     to 1 within rounding is about the doubly stochastic ones of its cell.
     rho_consensus, rho_quotient: the two radii; rate = rho_Q / rho_C per layer; margin = rho_C -
     rho_Q. In an exact answer they, and the distance, are a `Number`: a float with its bounds, and
-    the fraction where it is one. tends_to, limit, limit_rank: what HFC/LFC and the rank of X_L do,
-    for X_0 where given, else for generic X_0; None where unknown or where the value depends on X_0.
+    the fraction where it is one; about the point the radii are where float64 leaves it open.
+    tends_to, limit, limit_rank: what HFC/LFC and the rank of X_L do, for X_0 where given, else for
+    generic X_0; None where unknown or where the value depends on X_0.
     verdict_x0: the verdict over the modes X_0 contains (T4e).
     shows_from: the layer from which X_0 shows what its dominant modes decide: 0 where these are at
     least as large as the rest of X_L at every layer; else the first layer from which HFC/LFC falls
@@ -134,14 +135,13 @@ class Verdict:
         """
         if self.pairs or self.attention is None or self.value is None or self.rho_consensus is None:
             return self.pairs
-        quotient = -1.0 if self.rho_quotient is None else self.rho_quotient
-        open_ = self.verdict is Outcome.UNDECIDED and quotient >= 0
-        pairs = []
-        if open_ or self.rho_consensus >= quotient:
-            pairs.append(_largest(np.array([1.0 + 0j]), self.value, consensus=True))
-        if open_ or quotient >= self.rho_consensus:
-            pairs.append(_largest(self.attention.values, self.value, consensus=False))
-        return tuple(pairs)
+        c, q = self.rho_consensus, -1.0 if self.rho_quotient is None else self.rho_quotient
+        sign = 0 if self.verdict is Outcome.UNDECIDED and q >= 0 else (c > q) - (c < q)
+        # Floats may agree where the radii do not.
+        sign = {Outcome.SMOOTHING: 1, Outcome.NON_SMOOTHING: -1}.get(self.verdict, sign)
+        sides = (np.array([1.0 + 0j]), True), (self.attention.values, False)
+        leading = sides[sign < 0 : 1 + (sign <= 0)]
+        return tuple(_largest(a, self.value, consensus) for a, consensus in leading)
 
     def _rate_in_words(self) -> str:
         """The rate in ten digits, by its distance from 1 where they do not show it."""

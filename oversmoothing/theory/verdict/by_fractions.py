@@ -397,8 +397,8 @@ def _norm(M: flint.acb_mat) -> flint.arb:
     return sum((z.real * z.real for z in M.entries()), flint.arb(0)).sqrt()
 
 
-def distance_to_tie(A: Array, H: Array) -> float | None:
-    """The distance of A [n, n] and H [d, d] in floats.
+def distance_to_tie(A: Array, H: Array, gap: float | None = None) -> float | None:
+    """The distance of A [n, n] and H [d, d] in floats; gap: |rho_C - rho_Q| where it is known.
 
     None for one token, where a dominant eigenvalue is defective or repeated to all digits, so that
     it has no gradient, and where H is so large that its square is no float.
@@ -417,7 +417,8 @@ def distance_to_tie(A: Array, H: Array) -> float | None:
     # A change of A acts through Q^T dA Q: its gradient lies in the rows that sum to 0 already.
     by_a = np.real(phases[1] * h[k] * (Q @ with_a @ Q.T))
     slope = np.linalg.norm(by_h) * np.linalg.norm(H) + np.linalg.norm(by_a) * np.linalg.norm(A)
-    return float(abs(rho_c - rho_q) / slope) if slope > 0 else None
+    gap = abs(rho_c - rho_q) if gap is None else gap
+    return float(gap / slope) if slope > 0 else None
 
 
 def _eigen(M: Array) -> tuple[Complex, Callable[[int], Complex | None]]:

@@ -23,9 +23,15 @@ from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.blocks import BITS, BallSpectrum, enclose_in_balls
 from oversmoothing.theory.spectra.discs import Discs, Failure
+from oversmoothing.theory.verdict import answer as sentences
 from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Verdict
 from oversmoothing.theory.verdict.by_discs import cell_discs
-from oversmoothing.theory.verdict.by_fractions import ExactDominance, exact_dominance
+from oversmoothing.theory.verdict.by_fractions import (
+    ExactDominance,
+    distance_to_tie,
+    exact_dominance,
+)
+from oversmoothing.theory.verdict.decide import exact_pairs
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
 
 # An end of an interval.
@@ -47,6 +53,7 @@ class CertifiedDominance:
     reason: str
     method: str
     gap: tuple[End, End] | None = None
+    radii: tuple[Number, Number] | None = None
 
     @property
     def margin(self) -> tuple[End, End] | None:
@@ -135,7 +142,11 @@ def exact_stage(case: Layer) -> tuple[CertifiedDominance, ExactDominance]:
         consensus = _radius(dominance.radius(True, _BITS))
         quotient = None if trivial else _radius(dominance.radius(False, _BITS))
     gap = None if trivial else _exact_gap(dominance)
-    return CertifiedDominance(verdict, consensus, quotient, reason, method, gap), dominance
+    known = None if trivial or dominance.comparison is None else dominance.radii()
+    if verdict is Outcome.TIE and known is not None:
+        known = known[0], known[0]
+    certified = CertifiedDominance(verdict, consensus, quotient, reason, method, gap, known)
+    return certified, dominance
 
 
 def _exact_gap(dominance: ExactDominance) -> tuple[End, End]:
@@ -231,7 +242,8 @@ def ball_stage(case: Layer) -> CertifiedDominance:
             radii = _radius(rho_c), _radius(rho_q)
             result = CertifiedDominance(outcome, *radii, reason, method, outward(difference))
         if outcome is not Outcome.UNDECIDED:
-            break
+            known = Number.of(rho_c), Number.of(rho_q)
+            return replace(result, radii=known) if min(x.low for x in known) > 0 else result
     return result
 
 
@@ -240,7 +252,7 @@ def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
 
     of_cell: that on all that rounds to the case; what it decides holds for the case too.
     """
-    dominance, _ = decide(case)
+    dominance, exact = decide(case)
     special = of_cell.verdict in (Outcome.TRIVIAL, Outcome.UNDEFINED)
     word = of_cell.verdict if special else dominance.verdict
     if dominance.verdict is Outcome.UNDECIDED:
@@ -249,17 +261,30 @@ def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
         reason = f"not certified: {dominance.reason} ({dominance.method})"
         return replace(of_cell, verdict=word, reason=reason, point=True)
     consensus, quotient = dominance.consensus, dominance.quotient
-    rest = of_cell.reason
+    radii = [None if x is None else x.shown for x in (consensus, quotient)]
+    rest, distance = of_cell.reason, of_cell.distance
     if of_cell.verdict is Outcome.UNDECIDED:
         # Of its words those on rounding are not about these numbers.
         rest = "This is about these numbers; on all that rounds to them the verdict is UNDECIDED."
         rest += of_cell.reason.partition(WRITE_EXACTLY)[2]
+    vague = of_cell.vague and dominance.radii is None
+    if dominance.radii is not None:
+        radii, (first, second) = [*dominance.radii], dominance.radii
+        if distance is not None:
+            rest = rest.replace(sentences.near(distance), "")
+            # The same slope, and the gap that floats do not show.
+            tie, gap = first is second, abs(float(first.minus(second)))
+            distance = 0.0 if tie else distance_to_tie(case.A, case.H, gap)
+            rest += sentences.near(distance) if distance else ""
     return replace(
         of_cell,
         verdict=word,
         status="certified",
-        rho_consensus=None if consensus is None else consensus.shown,
-        rho_quotient=None if quotient is None else quotient.shown,
+        rho_consensus=radii[0],
+        rho_quotient=radii[1],
         reason=f"certified: {dominance.reason} ({dominance.method}). {rest}",
+        distance=distance,
+        vague=vague,
         point=True,
+        pairs=exact_pairs(exact),
     )
