@@ -238,11 +238,15 @@ def centred(
 ]:
     """(HFC [..., n, d], its exponent [...], mean [..., d], its exponent [...]) of X [..., n, d]."""
     X, exponent = normalise(X, 2)
-    mean = X.mean(-2)
+    n = X.shape[-2]
+    # Tokens that all but cancel leave a mean far below them: leading parts have an exact sum.
+    grid = 1.5 * 2.0 ** max(1, (n - 1).bit_length())
+    top = (X + grid) - grid
+    mean = (top.sum(-2) + (X - top).sum(-2)) / n
     # Near collapse x_i - mean is exact (Sterbenz); what rounding of the mean left is centred away.
     hfc = X - mean.unsqueeze(-2)
-    left = hfc.mean(-2)
-    return (*normalise(hfc - left.unsqueeze(-2), 2, exponent), *normalise(mean + left, 1, exponent))
+    hfc = hfc - hfc.mean(-2, keepdim=True)
+    return (*normalise(hfc, 2, exponent), *normalise(mean, 1, exponent))
 
 
 def join(hfc: Tensor, mean: Tensor, hfc_exponent: Tensor, mean_exponent: Tensor) -> SplitState:

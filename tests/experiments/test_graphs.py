@@ -142,6 +142,19 @@ def test_graphs_smooth_as_their_spectrum_says(attention):
     assert not (clear["predicted"] != clear["observed"]).all()
 
 
+def test_the_sentences_on_the_sign_of_h_name_the_graphs_that_they_count():
+    table = phase.phase_table(60, seed=4)
+    table.loc[:1, ["h", "homophily"]] = [[0.05, 0.1], [-0.05, 0.1]]
+    said = [sentence.says for sentence in phase.sentences(table)]
+    mixed = table[table["homophily"] < 0.3]
+    for words, chosen in (
+        ("h > 0.1", mixed["h"] > 0.1),
+        ("-1 < h < -0.1", (mixed["h"] > -1) & (mixed["h"] < -0.1)),
+    ):
+        start = f"{words}, heterophilous ({int(chosen.sum())} graphs): "
+        assert any(text.startswith(start) for text in said), start
+
+
 def test_two_components_are_a_tie():
     edges = np.kron(np.eye(2), np.array([[0.0, 1], [1, 0]]))
     h = np.array([0.5])

@@ -1,6 +1,7 @@
 """The metrics against their definitions in 700 digits, and the laws they obey (T4, T11.5-7)."""
 
 import math
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -275,3 +276,13 @@ def test_two_equal_tokens_far_below_the_range_have_rank_one():
     zero, far = torch.zeros((2, 2), dtype=torch.float64), torch.tensor(-5584)
     found = metrics(join(zero, mean, torch.tensor(0), far))
     assert (found["effective_rank"], found["sigma2_sigma1"]) == (1.0, 0.0)
+
+
+def test_tokens_that_all_but_cancel_have_the_mean_that_their_floats_have():
+    """0.1 + 0.2 - 0.3 is 2^-55 in the numbers given: a plain sum has twice as much."""
+    found = metrics([[0.1], [0.2], [-0.3]])["log_hfc_lfc"].item()
+    x = [Fraction(each) for each in (0.1, 0.2, -0.3)]
+    mean = sum(x) / 3
+    assert float(mean) == 2.0**-55 / 3
+    square = sum((each - mean) ** 2 for each in x) / (3 * mean**2)
+    assert found == pytest.approx(math.log(square) / 2, abs=1e-14)

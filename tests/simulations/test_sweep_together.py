@@ -43,6 +43,7 @@ def mixed() -> list[Point]:
         {"temperature": 1e-3, "n": 6, "d": 5},
         {"depth": 20_000, "n": 5, "d": 3},
         {"heads": 2, "n": 4, "d": 2, "depth": 20},
+        {"heads": 2, "n": 2, "d": 1, "depth": 20},
         {"n": 1, "d": 2},
         {"n": 70, "d": 2},
         {"value": "interval", "low": -0.0, "high": 0.0},

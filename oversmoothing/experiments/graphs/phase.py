@@ -287,7 +287,7 @@ def sentences(table: pd.DataFrame) -> list[Sentence]:
         )
     said.append(Sentence(_left_over(table, clear), measured(len(table), of="graph")))
     moderate = table[(table["h"] > -1) & (table["h"].abs() > 0.1)]
-    for sign, chosen in (("h > 0", moderate["h"] > 0), ("-1 < h < 0", moderate["h"] < 0)):
+    for sign, chosen in (("h > 0.1", moderate["h"] > 0), ("-1 < h < -0.1", moderate["h"] < 0)):
         for side, which in (
             ("heterophilous", moderate["homophily"] < 0.3),
             ("homophilous", moderate["homophily"] > 0.7),

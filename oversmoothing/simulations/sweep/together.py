@@ -85,7 +85,7 @@ def outcomes(points: Sequence[Point], measures: tuple[str, ...]) -> list[dict[st
     order = sorted(range(len(points)), key=lambda k: shapes[k])
     for shape, group in groupby(order, lambda k: shapes[k]):
         n, d, heads, _ = shape
-        entries = max(n, d, 1) ** 2 if heads < 2 else ((n - 1) * d) ** 2 // 2
+        entries = max(n, d, 1) ** 2 if heads < 2 else max(2, ((n - 1) * d) ** 2) // 2
         places, size = list(group), max(1, _TOGETHER // entries)
         for start in range(0, len(places) if all(shape) else 0, size):
             some = places[start : start + size]
