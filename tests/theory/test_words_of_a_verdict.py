@@ -157,6 +157,17 @@ def test_a_radius_of_which_rounding_leaves_no_digit_is_said_by_its_bounds():
     assert not clear.vague and "rho_C = 5, rho_Q = 0.2" in str(clear)
 
 
+def test_no_digit_of_a_rate_is_said_that_rounding_may_change():
+    """121/170 from numbers in float32; 13/20 and 4e-7 less, from one Jordan block of three rows."""
+    A = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]])
+    H = np.diag([0.3, 0.7, -0.2])
+    assert "= 0.71176 a layer" in str(verdict(A=A.astype(np.float32), H=H.astype(np.float32)))
+    assert "= 0.7117647059 a layer" in str(verdict(A=A, H=H))
+    P = np.random.default_rng(0).standard_normal((3, 3))
+    block = P @ (1.0000016 * np.eye(3) + np.eye(3, k=1)) @ np.linalg.inv(P)
+    assert "rho_C = 2, rho_Q = 1.3: rate rho_Q/rho_C = 0.65 a layer" in str(verdict(A=A, H=block))
+
+
 @pytest.mark.parametrize(
     ("A", "H", "X0", "words", "depths"),
     [

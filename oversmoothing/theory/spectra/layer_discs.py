@@ -13,6 +13,7 @@ rounding does to m, go through the same four terms.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,8 @@ from oversmoothing.theory.spectra.discs import (
 from oversmoothing.theory.support.sizes import Array, Complex
 
 EPS = float(np.finfo(np.float64).eps)
+# Digits of a number that no rounding blurs, and the fewest that are said of a radius.
+ALL_DIGITS, FEWEST_DIGITS = 17, 3
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,15 @@ class Interval:
     def shown(self) -> float:
         """The value to say: that at the centres of the discs, which no radius of theirs blurs."""
         return self.low + 0.5 * (self.high - self.low) if self.centre is None else self.centre
+
+    @property
+    def digits(self) -> int:
+        """How many digits of it hold."""
+        wide = self.high - self.low
+        if wide == 0:
+            return ALL_DIGITS
+        known = min(self.shown / wide, 10.0**ALL_DIGITS)
+        return math.floor(math.log10(known)) if known >= 1 else 0
 
 
 def consensus_radius(value: Discs) -> Interval:

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oversmoothing.theory.numbers.exact import Number, fraction_text
-from oversmoothing.theory.spectra.layer_discs import Spectrum, largest_modulus
+from oversmoothing.theory.spectra.layer_discs import (
+    ALL_DIGITS,
+    FEWEST_DIGITS,
+    Spectrum,
+    largest_modulus,
+)
 from oversmoothing.theory.support.files import json_number, json_value
 from oversmoothing.theory.support.sizes import Complex
 from oversmoothing.theory.verdict.formulas import Outcome
@@ -67,8 +72,8 @@ class Verdict:
     cosine_limits: for each pair (i, j), i < j, what the cosine of x_i and x_j tends to (T14g, h);
     cos_min, cos_mean: over all pairs. None where X_0 is not given or it is not decided.
     attention, value: the spectra in float64 (without one copy of the eigenvalue 1 of A).
-    vague: rounding leaves no digit of one radius, and so of the rate; `reason` has its bounds, and
-    margin is as good as ever. pairs: what `dominant` gives, where fractions know it.
+    digits: how many of both radii, and so of the rate, hold. vague: too few to say; `reason` has
+    bounds, and margin is as good as ever. pairs: what `dominant` gives, where fractions know it.
 
     >>> import oversmoothing
     >>> answer = oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-1/2"]])
@@ -97,9 +102,14 @@ class Verdict:
     cosine_limits: dict[tuple[int, int], CosineLimit | None] | None = None
     cos_min: CosineLimit | None = None
     cos_mean: CosineLimit | None = None
-    vague: bool = False
+    digits: int = ALL_DIGITS
     point: bool = False
     pairs: tuple[Pair, ...] = ()
+
+    @property
+    def vague(self) -> bool:
+        """Whether rounding leaves too few digits of one radius to say them."""
+        return self.digits < FEWEST_DIGITS
 
     @property
     def about(self) -> str:
@@ -144,10 +154,10 @@ class Verdict:
         return tuple(_largest(a, self.value, consensus) for a, consensus in leading)
 
     def _rate_in_words(self) -> str:
-        """The rate in ten digits, by its distance from 1 where they do not show it."""
+        """The rate in ten digits, or as many as hold; by its distance from 1 where none shows."""
         if self.rate is None:
             return "0/0, which is no number,"
-        words, c, margin = f"{self.rate:.10g}", self.rho_consensus, self.margin
+        words, c, margin = f"{self.rate:.{min(10, self.digits)}g}", self.rho_consensus, self.margin
         if words != "1" or not (isinstance(c, Number) and isinstance(margin, Number)):
             return words
         apart = margin.size().over(c)
@@ -164,7 +174,7 @@ class Verdict:
             same = self.verdict_x0 in (None, self.verdict)
             of_what = rate_of(self.verdict, self.tends_to) if same else ""
             numbers = (
-                f"{radii(self.rho_consensus, self.rho_quotient)}: rate rho_Q/rho_C = "
+                f"{radii(self.rho_consensus, self.rho_quotient, self.digits)}: rate rho_Q/rho_C = "
                 f"{self._rate_in_words()} a layer{of_what}, margin {self.margin:.3g}"
             )
         more = [f"after {L:,} layer{'s' * (L != 1)}: {x}" for L, x in self.hfc_lfc.items()]
@@ -252,11 +262,12 @@ def in_lines(
     return "\n".join(["Does it smooth?", *(f"  {line}" for line in lines)])
 
 
-def radii(rho_c: float, rho_q: float) -> str:
-    """By what a layer multiplies the two kinds of states."""
+def radii(rho_c: float, rho_q: float, digits: int = ALL_DIGITS) -> str:
+    """By what a layer multiplies the two kinds of states, in six digits if so many hold."""
+    form = f".{min(6, digits)}g"
     return (
         "a layer multiplies equal tokens (consensus) and differences between tokens by "
-        f"rho_C = {rho_c:.6g}, rho_Q = {rho_q:.6g}"
+        f"rho_C = {rho_c:{form}}, rho_Q = {rho_q:{form}}"
     )
 
 

@@ -31,6 +31,7 @@ from oversmoothing.theory.spectra.heads_radius import (
     quotient_radius as quotient_radius_of_heads,
 )
 from oversmoothing.theory.spectra.layer_discs import (
+    ALL_DIGITS,
     Interval,
     PairModuli,
     Spectrum,
@@ -189,8 +190,8 @@ class Comparison:
     rounds to the case), "estimated" (Arnoldi's method) or "numerical" (rounding decides), both
     radii, and why.
 
-    attention, value: the spectra in float64, of one head. vague: rounding leaves no digit of one
-    radius. cell: the discs of a case in floats, dominance: the modes of one in fractions, an
+    attention, value: the spectra in float64, of one head. digits: how many of both radii hold.
+    cell: the discs of a case in floats, dominance: the modes of one in fractions, an
     `ExactDominance`. error: how far rho_C - rho_Q may be off by rounding.
     """
 
@@ -201,7 +202,7 @@ class Comparison:
     reason: str
     attention: Spectrum | None
     value: Spectrum | None
-    vague: bool = False
+    digits: int = ALL_DIGITS
     cell: CellDiscs | None = None
     error: float = 0.0
     dominance: Any = None

@@ -14,7 +14,7 @@ from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
-from oversmoothing.theory.spectra.layer_discs import Interval, Spectrum
+from oversmoothing.theory.spectra.layer_discs import FEWEST_DIGITS, Interval, Spectrum
 from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Pair, compared, number
 from oversmoothing.theory.verdict.by_discs import (
     Comparison,
@@ -32,9 +32,6 @@ from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, agreed, l
 if TYPE_CHECKING:
     from oversmoothing.theory.spectra.algebraic import Eigenvalue
     from oversmoothing.theory.verdict.by_fractions import ExactDominance, Mode
-
-# Of a radius: where its enclosure is wider, rounding has left no digit worth saying.
-_NO_DIGIT = 2.0**-10
 
 
 def compare_radii(case: Layer, relative: float = UNIT, dense_size: int = DENSE_SIZE) -> Comparison:
@@ -130,11 +127,11 @@ def _numerically(case: Layer, relative: float) -> Comparison:
         (i, j), h = quotient.index, value.values
         modes = _words(h[consensus.index[1]], 1), _words(h[j], attention.values[i])
         reason = compared(outcome, _shown(consensus), _shown(quotient), *modes)
-    vague = _vague(consensus) or _vague(quotient)
+    digits = min(consensus.digits, quotient.digits)
     open_ = outcome is Outcome.UNDECIDED and case.n > 1
     status = "numerical" if open_ else "certified"
     return Comparison(
-        outcome, status, rho_c, rho_q, reason, attention, value, vague, cell, decision.error
+        outcome, status, rho_c, rho_q, reason, attention, value, digits, cell, decision.error
     )
 
 
@@ -156,8 +153,8 @@ def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
         reason += f" {by_chance if answer.method == 'powers' else 'This is an estimate'}: "
         reason += f"dense_size={(case.n - 1) * case.d} proves it."
     radii = fixed.shown, float("nan") if answer.reason else moving.shown
-    vague = not answer.reason and (_vague(fixed) or _vague(moving))
-    return Comparison(outcome, status, *radii, reason, None, None, vague, None, answer.error)
+    digits = fixed.digits if answer.reason else min(fixed.digits, moving.digits)
+    return Comparison(outcome, status, *radii, reason, None, None, digits, None, answer.error)
 
 
 def _heads_reason(case: ManyHeads, outcome: Outcome, rho_c: str, rho_q: str, how: str) -> str:
@@ -183,13 +180,9 @@ def _overlap(consensus: Interval, quotient: Interval) -> str:
     )
 
 
-def _vague(radius: Interval) -> bool:
-    return not radius.high - radius.low <= _NO_DIGIT * radius.shown
-
-
 def _shown(radius: Interval) -> str:
-    if not _vague(radius):
-        return f"{radius.shown:.6g}"
+    if radius.digits >= FEWEST_DIGITS:
+        return f"{radius.shown:.{min(6, radius.digits)}g}"
     # Outwards, by more than printing rounds.
     return f"{0.99 * max(0.0, radius.low):.3g} to {1.01 * radius.high:.3g}"
 

@@ -267,7 +267,7 @@ def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
         # Of its words those on rounding are not about these numbers.
         rest = "This is about these numbers; on all that rounds to them the verdict is UNDECIDED."
         rest += of_cell.reason.partition(WRITE_EXACTLY)[2]
-    vague = of_cell.vague and dominance.radii is None
+    digits = of_cell.digits if dominance.radii is None else layer_discs.ALL_DIGITS
     if dominance.radii is not None:
         radii, (first, second) = [*dominance.radii], dominance.radii
         if distance is not None:
@@ -284,7 +284,7 @@ def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
         rho_quotient=radii[1],
         reason=f"certified: {dominance.reason} ({dominance.method}). {rest}",
         distance=distance,
-        vague=vague,
+        digits=digits,
         point=True,
         pairs=exact_pairs(exact),
     )

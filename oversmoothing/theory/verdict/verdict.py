@@ -119,7 +119,7 @@ def _decided(
         comparison.value,
         None if told.onset is None else told.onset.layer,
         distance,
-        vague=comparison.vague,
+        digits=comparison.digits,
         pairs=() if isinstance(case, ManyHeads) else exact_pairs(comparison.dominance),
         **({} if tokens is None else vars(tokens)),
     )
@@ -223,7 +223,7 @@ def within(result: Verdict, kind: str, error: float) -> Verdict:
         f"within the rounding of {kind} another verdict may hold.{said} Weights and logits in "
         "float64 tell more."
     )
-    nothing: dict[str, Any] = {"tends_to": None, "limit": None, "limit_rank": None, "vague": False}
+    nothing: dict[str, Any] = {"tends_to": None, "limit": None, "limit_rank": None, "digits": 3}
     return replace(result, status="numerical", reason=reason, **nothing)
 
 
