@@ -208,8 +208,8 @@ def real_token() -> None:
     H = exact.matrix("-1/2 -1/2; 1/2 -1/2")
     assert one_pair.holds(given.Instance(A=exact.J2, H=H))
     for L in (0, 1, 7):
-        first, second = exact.layer(exact.J2, H, exact.matrix("1 2; 3 5"), L)
-        assert [x - y for x, y in zip(first, second, strict=True)] == [-2, -3]
+        x, y = exact.layer(exact.J2, H, exact.matrix("1 2; 3 5"), L)
+        assert [x[0] - y[0], x[1] - y[1]] == [-2, -3]
 
 
 @given.condition(
