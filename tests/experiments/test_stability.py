@@ -182,6 +182,9 @@ def test_tables_words_picture_and_json_say_the_same(measured):
     record = measured.to_json_object()
     assert record["layers"][0]["across"] == pytest.approx(frame["across"][0])
     assert "layers" in measured.words() and "2 inputs" in measured.text()
+    # Differences that shrink less than what tokens share gain on it, and do not grow.
+    gain = int((frame["observed"] > frame["mean"]).sum())
+    assert f"and in {gain} they gain on what tokens share" in " ".join(measured.words().split())
     assert measured.picture.files["png"]
 
 

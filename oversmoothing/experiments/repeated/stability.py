@@ -207,8 +207,8 @@ def _on_growth(arrays: Growth, layers: pd.DataFrame, distances: pd.DataFrame) ->
     start = "Yes" if grow == depth else "In part" if grow else "No"
     return [
         Sentence(
-            f"{start}: small differences grow in {grow} of {depth} layers, in {outrun} of them "
-            "by more than what tokens share (consensus), in the mean over "
+            f"{start}: small differences grow in {grow} of {depth} layers, and in {outrun} they "
+            "gain on what tokens share (consensus), in the mean over "
             f"{DRAWS} random directions an input.",
             measured(inputs),
         ),

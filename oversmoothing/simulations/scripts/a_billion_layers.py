@@ -4,7 +4,7 @@ A billion layers in closed form
 
 Depth costs nothing where the spectra are known: X_L is read off the eigenbases (T11). You see
 HFC/LFC of a layer close to a tie over nine decades of depth: flat for a million layers, and then
-it falls by its rate, 1 - 3.3e-8 a layer. A run of a thousand layers says nothing about that.
+it falls by its rate, 1 - 4.5e-8 a layer. A run of a thousand layers says nothing about that.
 """
 
 import matplotlib.pyplot as plt

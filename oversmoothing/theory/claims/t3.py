@@ -204,6 +204,12 @@ def real_token() -> None:
         assert exact.dot(*X) > 0
     turn = first[0][0] * second[0][1] - first[0][1] * second[0][0]
     assert turn**2 * 100 > squared_frobenius(first) * squared_frobenius(second)
+    # a = 0: the differences stand still, whatever h is.
+    H = exact.matrix("-1/2 -1/2; 1/2 -1/2")
+    assert one_pair.holds(given.Instance(A=exact.J2, H=H))
+    for L in (0, 1, 7):
+        x, y = exact.layer(exact.J2, H, exact.matrix("1 2; 3 5"), L)
+        assert [x[0] - y[0], x[1] - y[1]] == [-2, -3]
 
 
 @given.condition(
