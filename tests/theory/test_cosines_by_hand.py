@@ -306,6 +306,15 @@ def test_T14h_two_tokens_keep_their_angle(first, second, expected):
     assert keep_their_angle((0, 1), tuple(parts), tokens_of(*parts)[1]) == expected
 
 
+def test_T14h_what_may_return_by_residues_is_not_said_to_oscillate():
+    """17 values by turns, of roots of 1 of degree 16, whose order is not looked for."""
+    of_unity = [1] * 17, 1
+    first, second = (
+        part(numerators, of_unity, order=Order) for numerators in ([[1], [0, 1]], [[1, 2], [3]])
+    )
+    assert tokens_of(first, second)[0].cosines == {(0, 1): None}
+
+
 HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
 
 
