@@ -283,15 +283,16 @@ def verdict(
     one head, whose d - r zero eigenvalues are then known exactly. X0 [n, d] and depths (layer
     counts) are optional. Entries that are all strings, integers or Fractions are decided exactly
     (except logits), others in binary64: then the verdict is proved for every layer that rounds to
-    these numbers (status "certified"), and UNDECIDED where they differ. An A of float32, float16 or
-    bfloat16 (a network's softmax) may have rows that sum to 1 within the rounding of its type: they
-    are divided by their sums, and the verdict is about all that rounds to them in that type; X0 and
-    exact_binary then need float64. exact_binary: decide the binary numbers themselves, and no other
-    layer that rounds to them (a verdict in fractions is about itself anyway). thorough: with an X0
-    in fractions also what is left out for its cost else, as `reason` then says. certified: the old
-    name of exact_binary. With free symbols of sympy in A, H or X0 the answer is a
-    `SymbolicVerdict`: for which parameters it smooths, from generic X_0 or the given one. Raises
-    `InputError` on illegal input, and `TypeError` for matrices by position.
+    these numbers (status "certified"), and UNDECIDED where they differ. A 0 stands for 0 alone,
+    also where float16 has lost what was smaller. An A of float32, float16 or bfloat16 (a network's
+    softmax) may have rows that sum to 1 within the rounding of its type: they are divided by their
+    sums, and the verdict is about all that rounds to them in that type; X0 and exact_binary then
+    need float64. exact_binary: decide the binary numbers themselves, and no other layer that rounds
+    to them (a verdict in fractions is about itself anyway). thorough: with an X0 in fractions also
+    what is left out for its cost else, as `reason` then says. certified: the old name of
+    exact_binary. With free symbols of sympy in A, H or X0 the answer is a `SymbolicVerdict`: for
+    which parameters it smooths, from generic X_0 or the given one. Raises `InputError` on illegal
+    input, and `TypeError` for matrices by position.
 
     >>> import oversmoothing
     >>> answer = oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-3/2"]])
