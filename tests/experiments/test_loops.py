@@ -134,6 +134,14 @@ def test_every_block_and_input_has_a_prediction_and_an_outcome(found):
     assert found.picture.files["png"]
 
 
+def test_no_exponent_is_said_of_a_law_that_has_not_settled(found):
+    rows = found.tables["runs"].rows
+    rows = rows.assign(group=rows["blocks"].astype(int) - 1, settled=rows["input"] == 2)
+    rows.loc[rows["group"] == 1, "settled"] = False
+    said = found._by_group(rows.assign(**{"by the law": 1.0}))["exponent"]
+    assert said[0] == rows["exponent"][2] and np.isnan(said[1])
+
+
 def test_groups_run_their_layers_in_turn():
     model = open_model(tiny_model(), dtype=torch.float64)
     pixels = random_pixels(1).double()

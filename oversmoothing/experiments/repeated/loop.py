@@ -133,7 +133,9 @@ class Loops(Result):
         )  # fmt: skip
 
     def _by_group(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """One row a group: medians over inputs, what became of them, and loops to HFC/LFC = .2."""
+        """One row a group: medians over inputs (of the exponent over those whose law has settled),
+        what became of them, and loops to HFC/LFC = .2."""
+        rows = rows.assign(exponent=rows["exponent"].where(rows["settled"]))
         grouped = rows.groupby("group")
         middle = ["start", "exponent", "end", "slope", "turned", "clusters", "largest"]
         below = self.curves <= LINE
@@ -161,7 +163,8 @@ class Loops(Result):
                 f"over what they share (HFC/LFC) are at most {COLLAPSED:g} at the end.",
                 measured(inputs),
             ),
-            Sentence(f"What became of the runs: {_listed(rows.kind)}. The table has medians.",
+            Sentence(f"What became of the runs: {_listed(rows.kind)}. The table has medians; "
+                     "the exponent is that of the runs whose law has settled.",
                      measured(inputs)),
         ]  # fmt: skip
         if self.chosen is not None:
