@@ -213,7 +213,7 @@ def test_the_result_says_the_slope_beside_its_control_and_the_two_sides():
 
 def test_a_shift_by_nothing_alone_has_no_slope():
     said = intervene(open_model(net()), pixels(), doses=(0.0,), parts=()).words()
-    assert "nan" not in said and "1 changes were made" in said
+    assert "nan" not in said and "1 change was made" in said
 
 
 def test_a_model_in_half_precision_is_moved_as_one_in_full():

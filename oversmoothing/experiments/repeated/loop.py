@@ -194,7 +194,8 @@ class Loops(Result):
                             f"Blocks {blocks}: {LOCAL} predicts "
                             f"{'collapse' if collapse else 'no collapse'}, wrongly on {len(wrong)} "
                             f"of {inputs} inputs ({_listed(wrong['kind'])}). Medians there: "
-                            f"slope {signed(slope)}, {clusters:.0f} clusters, HFC/LFC {end:.2g}.",
+                            f"slope {signed(slope)}, {clusters:.0f} "
+                            f"cluster{'s' * (round(clusters) != 1)}, HFC/LFC {end:.2g}.",
                             measured(inputs),
                         )
                     )

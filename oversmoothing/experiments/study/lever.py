@@ -388,7 +388,8 @@ def _sentences(name: str, changes: Sequence[Change], results: dict[str, Array]) 
     heads = [k for k, each in enumerate(changes) if each.b is not None]
     if heads:
         said.append(_of_heads(*(results[x][heads] for x in ("predicted", "effect", "control"))))
-    return said or [Sentence(f"{name}: {len(changes)} changes were made.", measured(m))]
+    made = "1 change was" if len(changes) == 1 else f"{len(changes)} changes were"
+    return said or [Sentence(f"{name}: {made} made.", measured(m))]
 
 
 def _of_heads(foreseen: Array, effect: Array, control: Array) -> Sentence:
