@@ -7,6 +7,7 @@ The oracle and the draws are in `tests.evolve_errors`; 10,000 cases are drawn by
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -258,3 +259,12 @@ def test_T9_a_head_that_hardly_tells_tokens_apart_is_not_called_unknown():
     run = evolve(X0=np.eye(2), A=A, W=W, depth=[10_000], method="closed_form", residual=False)
     assert run.metrics()["log_hfc_lfc"].item() == pytest.approx(10_000 * math.log(2e-22), rel=1e-4)
     assert run.error[0] < 1e-8
+
+
+def test_a_state_that_squares_lose_far_below_a_mode_it_lacks_has_no_error_that_is_small():
+    A = np.array([[0.75, 0.25], [0.25, 0.75]])
+    run = partial(evolve, A=A, X0=[[0.0, 1], [0, 2]], depth=[3, 2000], method="squaring")
+    kept, lost = run(W=np.diag([1, -0.999])).hfc_error
+    assert kept < 1e-12 and lost == np.inf
+    # Consensus that is gone in one layer is gone.
+    assert max(run(W=-np.eye(2)).hfc_error) < 1e-9

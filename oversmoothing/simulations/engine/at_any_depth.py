@@ -12,6 +12,7 @@ its own scale. No eigenvector is used; but the rounding of a square is as good a
 and of a defective one it costs the m-th root of the digits.
 """
 
+from collections.abc import Iterator
 from functools import cache, partial
 
 import flint
@@ -292,20 +293,10 @@ def squaring(asked: Asked) -> tuple[Tensor, Tensor]:
             f"method 'squaring' forms a matrix of n d = {n * d} rows, above its limit of "
             f"{SQUARING_SIZE}: use 'auto', 'plain', 'core' or 'closed_form'"
         )
-    Z, start_exponents = start_of(problem, torch.device("cpu"), torch.float64)
-    carry = carry_of(problem, Z)
     states = np.empty((len(depths), problem.number, n, d))
     exponents = np.empty((len(depths), problem.number, 2), dtype=np.int64)
-    for index, place in enumerate(np.ndindex(*problem.batch)):
-        W = problem.dense_weights[problem.element(problem.dense_weights, 2, place)]
-        B = problem.quotient[problem.element(problem.quotient, 2, place)][: n - 1, : n - 1]
-        kept = 1.0 if problem.residual else 0.0
-        by = np.ones((n, d)) if carry is None else carry[index].numpy()
-        y_step = (np.kron(B, W.T) + kept * np.eye((n - 1) * d)) * by[:-1].ravel()
-        c_step = (W.T + kept * np.eye(d)) * by[-1]
-        systems = [Powers(normalise(M), None, _times) for M in (y_step, c_step)]
-        x = [Z[index, :-1].numpy().ravel(), Z[index, -1].numpy()]
-        total = [int(e) for e in start_exponents[index]]
+    for index, (steps, x, total) in enumerate(_decoupled(problem)):
+        systems = [Powers(normalise(M), None, _times) for M in steps]
         done = 0
         for row, depth in enumerate(depths):
             for k, system in enumerate(systems):
@@ -315,6 +306,37 @@ def squaring(asked: Asked) -> tuple[Tensor, Tensor]:
             states[row, index] = np.concatenate((x[0].reshape(n - 1, d), x[1][None]))
             exponents[row, index] = total
     return torch.as_tensor(states).to(device, dtype), torch.as_tensor(exponents).to(device)
+
+
+def _decoupled(problem: Problem) -> Iterator[tuple[list[Array], list[Array], list[int]]]:
+    """The matrices of y and c, both at the start, and their exponents, of each of the batch."""
+    n, d = problem.n, problem.d
+    Z, exponents = start_of(problem, torch.device("cpu"), torch.float64)
+    carry = carry_of(problem, Z)
+    kept = 1.0 if problem.residual else 0.0
+    for index, place in enumerate(np.ndindex(*problem.batch)):
+        W = problem.dense_weights[problem.element(problem.dense_weights, 2, place)]
+        B = problem.quotient[problem.element(problem.quotient, 2, place)][: n - 1, : n - 1]
+        by = np.ones((n, d)) if carry is None else carry[index].numpy()
+        y_step = (np.kron(B, W.T) + kept * np.eye((n - 1) * d)) * by[:-1].ravel()
+        c_step = (W.T + kept * np.eye(d)) * by[-1]
+        start = [Z[index, :-1].numpy().ravel(), Z[index, -1].numpy()]
+        yield [y_step, c_step], start, [int(e) for e in exponents[index]]
+
+
+def underflown(states: Tensor, problem: Problem) -> Tensor:
+    """[depths, N, 2]: whether y or c is 0 in the squares alone, far below a mode that X_0 lacks.
+
+    What really dies out does so within as many layers as it has entries.
+    """
+    there = states.cpu() != 0
+    gone = torch.stack([~x.any(-1).any(-1) for x in (there[..., :-1, :], there[..., -1:, :])], -1)
+    for index, (steps, start, _) in enumerate(_decoupled(problem) if gone.any() else ()):
+        for k, (M, x) in enumerate(zip(steps, start, strict=True)):
+            for _ in range(len(x)):
+                x = normalise(M @ x)[0]
+            gone[:, index, k] &= bool(x.any())
+    return gone
 
 
 def _times(M: tuple[Array, int], x: tuple[Array, int]) -> tuple[Array, int]:

@@ -194,6 +194,10 @@ def _by(asked: Asked, progress: bool, name: str) -> States:
         twins = errors_by_twins(states, run, asked)
         if name == "core" and asked.problem.residual:
             return with_cancellation(twins, states, run(asked._replace(depths=(0,))), asked.dtype)
+        if name == "squaring":
+            lost = at_any_depth.underflown(states.states, asked.problem)
+            parts = twins.parts.masked_fill(lost.to(twins.parts.device), math.inf)
+            return replace(twins, parts=parts)
         return twins
 
     states = run(asked)
