@@ -387,7 +387,7 @@ def advice(
         )
     if math.isnan(in_disc):
         return tried
-    now = f" (of this model's {100 * in_disc:.0f} % lie there)"
+    now = f" (now {100 * in_disc:.0f} % of this model's lie there)"
     return tuple(
         replace(each, words=each.words + now) if each.claims == _DISC.claims else each
         for each in tried
