@@ -515,7 +515,7 @@ def test_where_no_ffn_is_found_the_end_of_a_layer_is_not_known():
     result = seen(refused.value, X)
     rows = result.tables["layers"].rows
     assert rows["behind layer"].isna().all() and rows["behind attention"].notna().all()
-    assert "from the input to behind the last attention log10 HFC/LFC" in result.text()
+    assert "from the input to the stream behind the last attention log10 HFC/LFC" in result.text()
     with torch.no_grad():
         first = net.blocks[0](net.embed(X))
     expected = stream_log_ratio(first).mean() / math.log(10)

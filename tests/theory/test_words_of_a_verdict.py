@@ -153,6 +153,9 @@ def test_a_radius_of_which_rounding_leaves_no_digit_is_said_by_its_bounds():
     said = str(found)
     assert re.search(r"\|1 \+ h a\| = 0 to [\d.]+e-1[45] \(h = 5, a = -0\.2\)", said)
     assert "rate rho" not in said and "margin rho_C - rho_Q = 6" in said
+    # Where exact arithmetic decides the numbers themselves, all digits of its radii hold.
+    turning = {"A": [[0.0, 1.0], [0.0, 1.0]], "H": [[-0.4, 0.8], [-0.8, -0.4]]}
+    assert verdict(**turning).digits < verdict(**turning, exact_binary=True).digits == 17
     clear = verdict(A=[[0.4, 0.6], [0.6, 0.4]], H=[[4.0]])
     assert not clear.vague and "rho_C = 5, rho_Q = 0.2" in str(clear)
 

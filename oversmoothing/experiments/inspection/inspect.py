@@ -227,7 +227,7 @@ def seen(refused: NotReadError, inputs: Any) -> Result:
     })  # fmt: skip
     ended = bool(np.isfinite(values[-1, 2]).all())
     change = values[-1, 2 if ended else 1] - values[0, 0]
-    place = "the last layer" if ended else "behind the last attention"
+    place = "the last layer" if ended else "the stream behind the last attention"
     mean, low, high = mean_interval(change)
     number = len(change)
     # Without an interval it is said of these inputs alone, which the evidence counts.
