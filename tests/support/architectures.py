@@ -79,6 +79,10 @@ BY_LAYER = WINDOWS | {"vocab_size_per_layer_input": 64, "hidden_size_per_layer_i
 PATCHES = {"pixel_values": torch.randn(2, 16, 192, generator=torch.Generator().manual_seed(1)),
            "pixel_attention_mask": torch.ones(2, 16, dtype=torch.int64),
            "spatial_shapes": torch.full((2, 2), 4)}  # fmt: skip
+# Rotary positions by time, row and column, and the tower that reads pictures.
+MROPE = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 2]}}
+TOWER = SIZES | {"depth": 2, "num_heads": 4, "out_hidden_size": 32, "fullatt_block_indexes": [0],
+                 "deepstack_visual_indexes": [0], "num_position_embeddings": 16}  # fmt: skip
 FILMS = torch.randn(2, 4, 3, 32, 32, generator=torch.Generator().manual_seed(2))
 BUILDS: dict[str, Build] = {
     "AFMoE": _build("Afmoe"), "ALBERT": _build("Albert"), "Apertus": _build("Apertus"),
@@ -198,6 +202,41 @@ BUILDS: dict[str, Build] = {
                      hybrid_layer_ids=[1], mamba_headdim=8, n_mamba_heads=8, kv_channels=8,
                      attention_head_dim=16, attention_hidden_size=64, num_query_groups=4,
                      adapter_rank=4, chunk_size=4),
+    # Of these nothing but the sizes is set.
+    **{name: _build(kind) for name, kind in {
+        "CamemBERT": "Camembert", "Cohere2 MoE": "Cohere2Moe", "ConvBERT": "ConvBert",
+        "CvT": "Cvt", "Data2Vec audio": "Data2VecAudio", "Data2Vec text": "Data2VecText",
+        "DeepSeek-V4": "DeepseekV4", "DPT": "DPT", "Falcon Mamba": "FalconMamba",
+        "FocalNet": "FocalNet", "Funnel": "Funnel", "GLPN": "GLPN",
+        "JetMoE": "JetMoe", "Laguna": "Laguna", "LFM3": "Lfm3", "MobileBERT": "MobileBert",
+        "MRA": "Mra", "Nemotron-H": "NemotronH", "OLMo hybrid": "OlmoHybrid", "PVT v2": "PvtV2",
+        "RecurrentGemma": "RecurrentGemma", "SwiftFormer": "SwiftFormer",
+        "Wav2Vec2-BERT": "Wav2Vec2Bert", "Wav2Vec2-Conformer": "Wav2Vec2Conformer",
+        "xLSTM": "xLSTM", "YOSO": "Yoso",
+        "ERNIE": "Ernie", "EXAONE MoE": "ExaoneMoe", "FlexOlmo": "FlexOlmo",
+        "GPT-NeoX Japanese": "GPTNeoXJapanese", "Granite MoE": "GraniteMoe",
+        "HunYuan MoE": "HunYuanMoEV1", "ImageGPT": "ImageGPT", "LayoutLM": "LayoutLM",
+        "MarkupLM": "MarkupLM", "Megatron-BERT": "MegatronBert", "MiniMax-M2": "MiniMaxM2",
+        "OpenAI GPT": "OpenAIGPT", "RemBERT": "RemBert",
+        "RoBERTa-PreLayerNorm": "RobertaPreLayerNorm", "SEW": "SEW", "SEW-D": "SEWD",
+        "Solar Open": "SolarOpen", "Splinter": "Splinter", "TAPAS": "Tapas",
+        "UniSpeech": "UniSpeech", "VisualBERT": "VisualBert",
+        "XLM-R XL": "XLMRobertaXL"}.items()},
+    **{f"{name} encoder": _build(kind, part="encoder") for name, kind in {
+        "BigBird-Pegasus": "BigBirdPegasus", "Blenderbot": "Blenderbot", "FSMT": "FSMT",
+        "LED": "LED", "LongT5": "LongT5", "M2M-100": "M2M100", "Marian": "Marian",
+        "mBART": "MBart", "mT5": "MT5", "MVP": "Mvp", "NLLB-MoE": "NllbMoe",
+        "Pegasus": "Pegasus", "PEGASUS-X": "PegasusX", "PLBART": "PLBart",
+        "Switch Transformers": "SwitchTransformers", "UMT5": "UMT5"}.items()},
+    "MLCD vision": _build("MLCDVision", "MLCDVisionModel"),
+    "Qwen2.5-VL text": _build("Qwen2_5_VL", text_config=SIZES | MROPE, vision_config=TOWER,
+                              image_token_id=61, video_token_id=62),
+    "Qwen3-VL text": _build("Qwen3VL", text_config=SIZES | MROPE, vision_config=TOWER,
+                            image_token_id=61, video_token_id=62),
+    "LLaVA text": _build("Llava", text_config=SIZES | {"model_type": "llama"},
+                         vision_config=SIZES | {"model_type": "clip_vision_model"}),
+    "PaliGemma text": _build("PaliGemma", text_config=SIZES | {"model_type": "gemma"},
+                             vision_config=SIZES | {"model_type": "siglip_vision_model"}),
 }  # fmt: skip
 
 

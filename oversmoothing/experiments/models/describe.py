@@ -111,6 +111,7 @@ def watched_model(
         alone = hasattr(chosen, "main_input_name")
         module, within = (chosen, "") if alone else (module, part)
     reads = getattr(module, "main_input_name", None)
+    reads = reads[0] if isinstance(reads, list) else reads
     if modality is None:
         pictured = reads is None and isinstance(getattr(module, "image_size", None), int)
         modality = "vision" if pictured else _MODALITIES.get(reads or "", "features")
@@ -360,7 +361,9 @@ def candidates(module: nn.Module, modality: Modality, prepare: Any, inputs: Any)
         yield normal(getattr(config, "num_channels", 1), *shape[-2:])
     if modality == "text":
         tables = (len(p) for p in module.parameters() if p.ndim == 2)
-        words = getattr(config, "vocab_size", None) or next(tables, 1)
+        # A model of pictures and texts keeps the size in the config of its text.
+        text = config.get_text_config() if hasattr(config, "get_text_config") else config
+        words = getattr(text, "vocab_size", None) or next(tables, 1)
         batch = ids(words, getattr(prepare, "longest", None))
         yield batch
         yield {"input_ids": batch["input_ids"]}

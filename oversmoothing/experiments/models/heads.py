@@ -159,7 +159,6 @@ class HeadsReader:
             raise Lacking(f"the output is no linear function of A V ({g.ops(outs[1:])})")
         self._places(Z, start, g.ops(outs[1:first]))
         r.attended = start
-        r.value = linear_map(g, self.module, start, r.product.V, self._values, self.perm)
         self._projected(Z, [c for c in outs if Z <= c <= linear])
         self._queries(start, logits)
         rest = [c for c in outs if c > r.output]
@@ -231,6 +230,12 @@ class HeadsReader:
         self.n, self.T = n, T
         # [sequences, heads]: which matrix of V.
         self.place = (self.row // N).reshape(T // n, n, heads)[:, 0]
+        # In front of W_V tokens lie as those of A V do, or else input by input.
+        for inner in (self.perm, torch.arange(T)):
+            self.inner = inner
+            r.value = linear_map(g, self.module, start, r.product.V, self._values, inner)
+            if r.value.error < WITHIN:
+                break
         # Which of the stream's tokens each of these is: windows move them, and batches in front.
         seen = val[r.normed]
 
@@ -241,7 +246,7 @@ class HeadsReader:
             return moved.reshape(T, -1)[:, 0].cpu().long()
 
         order = g.once("tokens", r.normed, start, tokens)
-        layout = _layout(self.row, order[self.perm], n, heads, r.inputs)
+        layout = _layout(self.row, order[self.inner], n, heads, r.inputs)
         if layout is None:
             raise Lacking(f"tokens are moved: {T // n} sequences of {n} tokens in another order")
         if layout.windows is not None:
@@ -259,25 +264,29 @@ class HeadsReader:
         return self.matrices(t)[self.place].transpose(1, 2).flatten(0, 1)
 
     def _tokens(self, t: Tensor) -> Tensor:
-        """[T, 1, d] of a tensor of tokens."""
-        return t.reshape(self.T, -1)[self.perm][:, None]
+        """[T, 1, d] of a tensor of tokens as they lie in front of W_V."""
+        return t.reshape(self.T, -1)[self.inner][:, None]
 
     def _projected(self, Z: int, linear: list[int]) -> None:
         """W_O up to the last tensor that is affine in A V, held against it."""
         g, r, T, n = self.g, self.r, self.T, self.n
         assert r.value is not None
-        X = g.values[r.attended].reshape(T, -1)[self.perm]
+        X = self._tokens(g.values[r.attended])[:, 0]
         V = torch.einsum("bjc,hcr->bhjr", X.reshape(-1, n, X.shape[1]), r.value.W.to(X))
         mixed = self.weights.to(X) @ (V + r.value.b[:, None].to(X))
+
+        def given(t: Tensor) -> Tensor:
+            return t.reshape(T, -1)[self.perm][:, None]
+
         for Y in (c for c in reversed(linear) if g.values[c].numel() % T == 0):
             if Y == Z:
                 eye = torch.eye(g.values[Z].shape[-1], dtype=X.dtype, device=X.device)
                 projection = Map.of(self.module, eye[:, None], torch.zeros_like(eye[:1]))
             else:
-                projection = linear_map(g, self.module, Z, Y, self._tokens, self.perm)
+                projection = linear_map(g, self.module, Z, Y, given, self.perm)
             W = projection.W[0].to(X)
             made = torch.einsum("bhir,hrd->bid", mixed, W[r.columns]) + projection.b[0]
-            error = off(made, self._tokens(g.values[Y]).reshape(made.shape))
+            error = off(made, given(g.values[Y]).reshape(made.shape))
             if error < r.error:
                 r.error, r.out, r.output = error, projection, Y
             if error < WITHIN:
@@ -319,7 +328,7 @@ class HeadsReader:
         (rotations, norms) the last in front of that, its features head by head."""
         g = self.g
         if self._is_map(start, target, pick):
-            projection = linear_map(g, self.module, start, target, pick, self.perm)
+            projection = linear_map(g, self.module, start, target, pick, self.inner)
             if projection.error < WITHIN:
                 return projection
         heads, r = pick(g.values[target]).shape[1:]
@@ -327,7 +336,7 @@ class HeadsReader:
             width, left = divmod(g.values[c].numel(), self.T * r)
             if left or heads % max(width, 1) or not self._is_map(start, c, self._tokens):
                 continue
-            projection = linear_map(g, self.module, start, c, self._tokens, self.perm)
+            projection = linear_map(g, self.module, start, c, self._tokens, self.inner)
             if projection.error < WITHIN:
                 return projection.by_head(width, heads // width)
         raise NotReplayable("queries or keys")
@@ -340,7 +349,7 @@ class HeadsReader:
         def maps_each() -> bool:
             g, x, at = self.g, self.g.values[start], torch.arange(self.T) % 3
             two = torch.randn(2, x.numel() // self.T, generator=torch.Generator().manual_seed(0))
-            tokens = torch.cat([two, two.mean(0, keepdim=True)])[at][self.perm.argsort()]
+            tokens = torch.cat([two, two.mean(0, keepdim=True)])[at][self.inner.argsort()]
             made = pick(g.replay(target, {start: like(x, tokens.reshape(x.shape))}))
             half = (made[0] + made[1]) / 2
             return off(torch.stack([made[0], made[1], half])[at], made) <= AFFINE
@@ -352,7 +361,7 @@ class HeadsReader:
         48 queries of each head and input."""
         g, r, n = self.g, self.r, self.n
         assert r.query is not None and r.key is not None
-        X = g.values[start].reshape(self.T, -1)[self.perm].reshape(-1, 1, n, r.query.W.shape[1])
+        X = self._tokens(g.values[start]).reshape(-1, 1, n, r.query.W.shape[1])
         q, k = (X @ m.W.to(X) + m.b[:, None].to(X) for m in (r.query, r.key))
         some = slice(None, None, max(1, n // 48))
         q, logs = q[..., some, :], A[..., some, :].log()
