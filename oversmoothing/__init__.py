@@ -3,6 +3,7 @@
     import oversmoothing
     oversmoothing.verdict(A=..., H=...)                        # does it oversmooth, and why
     oversmoothing.evolve(X0=..., A=..., W=..., depth=1000)     # simulate it, on CPU or GPU
+    oversmoothing.evolve(X0=..., A=..., W=..., depth=range(1001)).metrics()["hfc_lfc"]  # its curve
     oversmoothing.evolve_heads(X0=..., attention=..., weights=..., depth=50)  # many heads
     oversmoothing.inspect(model, images)                       # ask it of a trained model
     oversmoothing.remedies.AttnScale(0.5).layer(X, A, W)       # a remedy around a layer

@@ -163,8 +163,9 @@ def _run(
         )
     if waits:
         print(
-            f"theorems for Coq to check: {len(formal) - before}; this first time it takes a minute "
-            "or more (--kind leaves them out). The whole answer follows; its first parts are:",
+            f"theorems for Coq to check: {len(formal) - before}; this first time it may take some "
+            "minutes (--kind leaves them out, and 'prove --list' shows at once what is on record). "
+            "The whole answer follows; its first parts are:",
             file=sys.stderr,
         )
 

@@ -104,6 +104,10 @@ def test_a_head_left_out_is_the_network_without_its_output_weights(placement: st
     clear = ((table["low"] > 0) | (table["high"] < 0)).sum()
     assert f"in {clear} the 95 % interval leaves out 0" in said and clear > 0
     assert f"the same size lower it in {(table['random'] < 0).sum()}. In" in said
+    first = table.iloc[0]
+    alone = intervene(model, x, doses=(), parts=(), left_out=[(1, 1)]).words()
+    assert f"at the model's end changes by {first['measured']:+.2g}, and over" in alone
+    assert f"(ln: {np.log(10) * first['measured']:+.2g} and" in " ".join(alone.split())
     # A control changes H alone: what it adds to every token would be the head's.
     assert without(model, (1, 1)).control(np.random.default_rng(0)).b is None
     beside = np.corrcoef(result.table["predicted"], result.table["measured"])[0, 1]

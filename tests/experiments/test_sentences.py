@@ -168,7 +168,7 @@ def test_the_spectra_are_never_said_to_agree_where_they_do_not(report):
     if alone:
         assert (alone[1] == "smooth") == (mixing < 0) and alone[2] == signed(mixing)
     agrees = (share > 0.5) == (mixing < 0)
-    if "as they say" in summary:
+    if "agrees in direction" in summary:
         assert agrees
     if "is not what these layers do" in summary:
         assert not agrees

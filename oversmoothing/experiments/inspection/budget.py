@@ -227,10 +227,10 @@ class Foreseen:
         seconds = low if low == high else f"{low} to {high}"
         return (
             f"{number} input{'' if number == 1 else 's'} of {'' if self.share == 1 else 'up to '}"
-            f"{self.tokens} tokens: HFC/LFC on all, "
-            f"causes and heads on {min(plan.closely, number)}, {spectra}; about "
-            f"{seconds} s to measure, as loaded as this machine is now, then some {PAGE} s of the "
-            f"processor for the page; {self.passes:.1f} forward passes and "
+            f"{self.tokens} tokens: about {seconds} s to measure, as loaded as this machine is now, "
+            f"then some {PAGE} s of the processor for the page. HFC/LFC on all, "
+            f"causes and heads on {min(plan.closely, number)}, {spectra}; "
+            f"{self.passes:.1f} forward passes and "
             f"{self.memory / 2**20:.0f} MiB beyond the model"
             + "".join(f"; {each}" for each in self.without)
         )
@@ -267,9 +267,9 @@ def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen
     without = left_out(model, plan, tokens, number)
     if isinstance(allowed, float) and passes > 1.05 * allowed:
         without += (
-            f"that is more than the budget of {allowed:g} passes (--budget): HFC/LFC is "
-            f"measured on every input, causes and heads on at least {min(CLOSELY, number)}, and on "
-            "more while all of it takes less than a tenth of a second",
+            f"more than the budget of {allowed:g} passes (--budget), since causes and heads are "
+            f"looked at on at least {min(CLOSELY, number)} inputs, and on more where that takes no "
+            "tenth of a second",
         )
     size = max(4, model.dtype.itemsize)
     # Logits, attention and a copy on its way; the pairs of tokens in float64; the streams.

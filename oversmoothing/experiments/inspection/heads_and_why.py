@@ -256,7 +256,8 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
         f"with intervals above 0.{parting} {undecided} are undecided on these {inputs} inputs: "
         "more may name other heads, and by chance alone one interval in 20 misses 0. Each head is "
         "left out alone, so these effects do not add up to that of attention. At the model's end "
-        "one may do the opposite: `probe MODEL intervene --without L.H` measures that."
+        "one may do the opposite: `probe MODEL intervene --without L.H` with these inputs "
+        "measures that."
     )
 
 
@@ -276,8 +277,11 @@ def why_heads(heads: pd.DataFrame, cls: bool = False, causal: bool = False) -> s
     if worst.empty:
         return ""
     if causal and not (heads["margin"] < -1e-9).any():
-        known = "under causal attention no head of low rank has one"
-        return f"Why? Not by their spectra: no margin that was taken is below 0, and {known}."
+        return (
+            "Why? Spectra do not tell these heads from others: each head whose spectrum was taken "
+            "smooths or ties by it (margin rho_C - rho_Q, of the head repeated without end, 0 or "
+            "above), as every causal head of low rank must."
+        )
     said, known = [], ""
     for row in worst.to_dict("records"):
         # The median margin says the same: in half of the inputs or more.

@@ -163,7 +163,9 @@ def what_to_try(tried: Sequence[Advice], outcome: Answer) -> Reply:
     for each in others:
         how = f" ({each.how})" if each.how != each.known else ""
         details.append((_sentence(each.words + how), each.known))
-    return Reply(question, _sentence(first.words), tuple(details) or (("", first.known),))
+    none = outcome.grade is not None and outcome.grade >= Grade.NONE
+    short = "No smoothing to undo. " * none + _sentence(first.words)
+    return Reply(question, short, tuple(details) or (("", first.known),))
 
 
 def _sentence(words: str) -> str:
@@ -196,7 +198,10 @@ def of_spectra(outcome: Answer, share: float | None, noun: str, own: bool = Fals
             "that they name is not what these layers do."
         )
     rest = cause.change - mixing
-    words = f"{head}, and the mixing by itself {verb} as they say ({signed(mixing)})"
+    words = (
+        f"{head}, and the mixing by itself {verb} ({signed(mixing)}), which agrees in direction; of "
+        "its size in each layer that says nothing"
+    )
     if rest * mixing >= 0 or abs(rest) < MILD:
         return f"{words}."
     share = abs(rest / mixing)

@@ -166,10 +166,11 @@ def _folder(
         return _hugging_face(place, settings, str(place))
     files = checkpoints.weights_within(place, (".safetensors", GGUF, *checkpoints.PICKLES))
     if not files:
-        held = ", ".join(sorted(p.name for p in place.iterdir())[:5]) or "nothing"
+        held = ", ".join(sorted(p.name for p in place.iterdir())[:5])
         raise InputError(
-            f"'{place}' is no model folder: it holds {held}, but neither a config.json of the "
-            "Hugging Face library nor a checkpoint (.safetensors); download the whole folder"
+            f"'{place}' is no model folder: it {f'holds {held}' if held else 'is empty'}. It needs a "
+            "config.json of the Hugging Face library or a checkpoint (.safetensors); download the "
+            "whole folder"
         )
     if len(files) > 1:
         raise InputError(f"'{place}' holds {len(files)} checkpoints: name the file itself")

@@ -333,7 +333,7 @@ def answers(
     commits = sorted({str(each["commit"]) for each in made})
     details = {**counts, "dates": dates, "commits": commits}
     return Result(
-        "study", chosen.title, tables, _sentences(asked), {"protocol": chosen.source,
+        "study", chosen.title, tables, _sentences(asked, len(own)), {"protocol": chosen.source,
         "confidence": chosen.confidence, "so_far": so_far}, details=details,
         picture=partial(drawn, chosen, own) if own else None,
     )  # fmt: skip
@@ -348,7 +348,7 @@ def rounded(value: float, low: float, high: float) -> str:
     return f"{round(value, digits) + 0.0:+.{max(digits, 0)}f}"
 
 
-def _sentences(asked: pd.DataFrame) -> list[Sentence]:
+def _sentences(asked: pd.DataFrame, runs: int) -> list[Sentence]:
     """How many questions are answered and how; a line each; those that are not."""
     left = asked[asked["decision"] == "not run"]
     done = asked[asked["decision"] != "not run"]
@@ -358,10 +358,13 @@ def _sentences(asked: pd.DataFrame) -> list[Sentence]:
             f"{decision}: {', '.join(done.loc[done['decision'] == decision, 'question'])}"
             for decision in DECISIONS if decision in set(done["decision"])
         )  # fmt: skip
+        seeds = " to ".join(map(str, sorted({done["planned"].min(), done["planned"].max()})))
+        void = f" ({done['void'].sum()} void)" if done["void"].any() else ""
         said.append(
             Sentence(
-                f"{len(done)} of {len(asked)} questions have all their seeds. {'; '.join(groups)}.",
-                measured(int(done["planned"].max()), of="seed"),
+                f"{len(done)} of {len(asked)} questions were run with all their seeds, {seeds} "
+                f"each{void}. {'; '.join(groups)}.",
+                measured(runs, of="run"),
             )
         )
     for row in done.to_dict("records"):

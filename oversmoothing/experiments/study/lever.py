@@ -387,9 +387,22 @@ def _sentences(name: str, changes: Sequence[Change], results: dict[str, Array]) 
                 said.append(Sentence(says, measured(m, low, high)))
     heads = [k for k, each in enumerate(changes) if each.b is not None]
     if heads:
-        said.append(_of_heads(*(results[x][heads] for x in ("predicted", "effect", "control"))))
+        taken = (results[x][heads] for x in ("predicted", "effect", "control"))
+        said.append(_of_heads(*taken) if len(heads) > 1 else _of_head(*taken))
     made = "1 change was" if len(changes) == 1 else f"{len(changes)} changes were"
     return said or [Sentence(f"{name}: {made} made.", measured(m))]
+
+
+def _of_head(foreseen: Array, effect: Array, control: Array) -> Sentence:
+    """What the loss of one head does at the model's end, and in its own layer."""
+    mean, low, high = mean_interval(effect[0])
+    says = (
+        f"Without this head log10 HFC/LFC at the model's end changes by {mean:+.2g}, and over the "
+        f"head's own attention sublayer by {foreseen.mean():+.2g} (ln: "
+        f"{np.log(10) * mean:+.2g} and {np.log(10) * foreseen.mean():+.2g}); random changes of "
+        f"the same size give {control.mean():+.2g}."
+    )
+    return Sentence(says, measured(effect.shape[1], low, high))
 
 
 def _of_heads(foreseen: Array, effect: Array, control: Array) -> Sentence:

@@ -339,6 +339,12 @@ def load_layer(path: str, data: Any = None) -> tuple[Layer, Entries | None]:
     """CASE.json, or the data that it holds, by `read_layer`. Raises `InputError` if not legal."""
     data = read_json(path) if data is None else data
     factored = {"W_V", "W_proj"}
+    unknown = sorted(data.keys() - _KEYS) if isinstance(data, dict) else []
+    if unknown:
+        raise InputError(
+            f"'{path}' has unknown keys {unknown}; known are A, logits, H (the transpose of W), W_V, "
+            "W_proj and X0"
+        )
     if (
         not isinstance(data, dict)
         or not {"A", "logits"} & data.keys()
@@ -347,11 +353,6 @@ def load_layer(path: str, data: Any = None) -> tuple[Layer, Entries | None]:
         raise InputError(
             f'\'{path}\' must hold an object with "A" and "H" ("logits" for A and "W_V", "W_proj" '
             'for H will do, and "X0" is optional), nested lists of numbers or of strings like "3/4"'
-        )
-    unknown = sorted(data.keys() - _KEYS)
-    if unknown:
-        raise InputError(
-            f"'{path}' has unknown keys {unknown}; known are A, logits, H, W_V, W_proj and X0"
         )
     factors = (data.get("W_V"), data.get("W_proj")) if factored & data.keys() else None
     return read_layer(
@@ -376,8 +377,7 @@ def real_array(value: ArrayLike, name: str) -> Array:
     if array.size and not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise InputError(
-            f"{name}{list(place)} is {array[place]}: replace NaN and infinite entries "
-            "before asking for a verdict"
+            f"{name}{list(place)} is {array[place]}: replace NaN and infinite entries"
         )
     return array
 
