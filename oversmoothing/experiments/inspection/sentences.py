@@ -199,8 +199,8 @@ def of_spectra(outcome: Answer, share: float | None, noun: str, own: bool = Fals
         )
     rest = cause.change - mixing
     words = (
-        f"{head}, and the mixing by itself {verb} ({signed(mixing)}), which agrees in direction; of "
-        "its size in each layer that says nothing"
+        f"{head}, and the mixing by itself {verb} ({signed(mixing)}), which agrees in direction; "
+        "of its size in each layer that says nothing"
     )
     if rest * mixing >= 0 or abs(rest) < MILD:
         return f"{words}."

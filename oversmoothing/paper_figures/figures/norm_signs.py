@@ -210,15 +210,18 @@ def words(table: pd.DataFrame) -> str:
     rising, later = bare[bare["change"] > 0], bare.loc[bare["change"] > 0, "deep"].max()
     besides = (
         f" Without a norm HFC/LFC rises in {len(rising)} of {DRAWS} draws though H is positive "
-        f"definite: {DEPTH} layers are no limit. After {DEEP} layers the largest of these changes "
-        f"of ln HFC/LFC is {signed(later)}."
+        f"definite: {DEPTH} layers are no limit. After {DEEP} layers the largest change of ln "
+        f"HFC/LFC among them is {signed(later)}."
     ) * bool(len(rising))
     return (
-        f"(a) n = {TOKENS}, d = {WIDTH}, attention of symmetric PSD scores, H = -S or S, "
+        "HFC/LFC: differences between tokens over what they share. "
+        f"(a) n = {TOKENS}, d = {WIDTH}, attention of symmetric positive semidefinite scores, H = "
+        "-S or S, "
         f"S symmetric positive definite of mean eigenvalue about {1.1 * STRENGTH:.2f}; a mark a "
         f"draw, a line the median of {DRAWS}.{besides} (b) The gain of one layer's norm at "
-        "attention flipped: effect on ln HFC/LFC over that layer, 95 % intervals over 12 "
+        "attention is turned in sign: change of ln HFC/LFC over that layer with the turned gain, "
+        "less that without (below 0: turning it smooths); 95 % intervals over 12 "
         f"photographs (recorded: {RECORDED}). What the spectra alone predict has the other sign in "
-        f"{wrong} of {len(flips)} layers. They predict that the layer's effect is reversed in "
-        f"{foreseen:.0f} % of (image, layer); it is in {seen:.0f} %."
+        f"{wrong} of {len(flips)} layers. They predict that turning the gain turns smoothing into "
+        f"sharpening, or back, in {foreseen:.0f} % of (image, layer); it does in {seen:.0f} %."
     )

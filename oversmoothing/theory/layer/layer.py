@@ -342,8 +342,8 @@ def load_layer(path: str, data: Any = None) -> tuple[Layer, Entries | None]:
     unknown = sorted(data.keys() - _KEYS) if isinstance(data, dict) else []
     if unknown:
         raise InputError(
-            f"'{path}' has unknown keys {unknown}; known are A, logits, H (the transpose of W), W_V, "
-            "W_proj and X0"
+            f"'{path}' has unknown keys {unknown}; known are A, logits, H (the transpose of W), "
+            "W_V, W_proj and X0"
         )
     if (
         not isinstance(data, dict)
@@ -376,9 +376,7 @@ def real_array(value: ArrayLike, name: str) -> Array:
         raise InputError(f"{name} holds something that is not a number: {error}") from error
     if array.size and not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise InputError(
-            f"{name}{list(place)} is {array[place]}: replace NaN and infinite entries"
-        )
+        raise InputError(f"{name}{list(place)} is {array[place]}: replace NaN and infinite entries")
     return array
 
 
