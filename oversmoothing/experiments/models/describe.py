@@ -342,7 +342,7 @@ def candidates(module: nn.Module, modality: Modality, prepare: Any, inputs: Any)
         yield _few(inputs, first.device, dtype)
         return
     draw = torch.Generator().manual_seed(0)
-    config = getattr(module, "config", None)
+    config: Any = getattr(module, "config", None)
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(FEW, *shape, generator=draw).to(first.device, dtype)

@@ -169,8 +169,8 @@ def _folder(
         held = ", ".join(sorted(p.name for p in place.iterdir())[:5])
         raise InputError(
             f"'{place}' is no model folder: it {f'holds {held}' if held else 'is empty'}. It needs "
-            "a config.json of the Hugging Face library or a checkpoint (.safetensors); download the "
-            "whole folder"
+            "a config.json of the Hugging Face library or a checkpoint (.safetensors); download "
+            "the whole folder"
         )
     if len(files) > 1:
         raise InputError(f"'{place}' holds {len(files)} checkpoints: name the file itself")
