@@ -40,6 +40,7 @@ def drawn(draw: st.DrawFn) -> Report:
     table = pd.DataFrame({name: value.mean(axis=1) for name, value in means.items()})
     table.insert(0, "layer", range(depth + 1))
     table["negative_gains_attention"] = [np.nan, *rng.uniform(0, 1, depth)]
+    table["cos_mean_desunk"] = rng.uniform(-1, 1, depth + 1)
     if share is not None:
         table["consensus_share"] = [np.nan, *[share] * depth]
     names = dict(zip(PARTS, parts, strict=True))
@@ -134,6 +135,11 @@ def test_the_grade_is_that_of_the_table_s_own_rows(report):
     way = [words for words, _ in does.details[1:] if words.startswith("On the way")]
     fall = max(np.max(np.maximum.accumulate(y := np.sign(change or 1) * logs) - y), 0)
     assert bool(way) == (fall >= math.log(1.1)) or abs(fall - math.log(1.1)) < 1e-9
+    rest = [words for words, _ in does.details[1:] if words.startswith("Without the one")]
+    ends = table["cos_mean_desunk"].iloc[[0, -1]]
+    assert bool(rest) == (report.answer.grade < 0)
+    for words in rest:
+        assert "from {:.3f} to {:.3f} (over".format(*ends) in words
     if "do not show whether" in first:
         assert report.images >= FEWEST
     elif "collapse into one" in first:

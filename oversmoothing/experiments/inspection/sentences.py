@@ -62,8 +62,13 @@ class Reply:
     details: tuple[tuple[str, str], ...] = ()
 
 
-def does_it(outcome: Answer, inputs: str) -> Reply:
-    """How much it smooths, how surely, and from where to where it goes."""
+def does_it(
+    outcome: Answer, inputs: str, apart: tuple[float, float] = (math.nan, math.nan), over: str = ""
+) -> Reply:
+    """How much it smooths, how surely, and from where to where it goes.
+
+    apart: the mean cosines at the input and at the end without the largest direction, `over` these.
+    """
     question = "Does it smooth?"
     if outcome.grade is None:
         why = "HFC/LFC or a cosine is undefined for some input: tokens are 0, or their mean is."
@@ -103,6 +108,12 @@ def does_it(outcome: Answer, inputs: str) -> Reply:
         begins = f"after layer {before}" if before else "at the input"
         counter = f"On the way it {way} from {since:.3g} {begins} to {to:.3g} after layer {after}."
         details.append((counter, "measured"))
+    if outcome.grade < 0 and all(map(math.isfinite, apart)):
+        rest = (
+            "Without the one direction that its tokens share most their mean cosine goes from "
+            f"{apart[0]:.3f} to {apart[1]:.3f} (over {over})."
+        )
+        details.append((rest, "measured"))
     return Reply(question, short, tuple(details))
 
 
@@ -227,7 +238,7 @@ def of_sinks(table: pd.DataFrame, inputs: int, noun: str, registers: int = 0) ->
     """What the last layer is without its largest direction (T4g), and without registers."""
     if not inputs:
         return ""
-    last, over = table.iloc[-1], _first(inputs, noun)
+    last, over = table.iloc[-1], first_inputs(inputs, noun)
     words = (
         f"Without its largest direction, which has {100 * last['sink_share']:.0f} % of the sum of "
         f"the singular values (over {over}), the last layer has mean cosine "
@@ -244,7 +255,7 @@ def of_sinks(table: pd.DataFrame, inputs: int, noun: str, registers: int = 0) ->
     return words
 
 
-def _first(inputs: int, noun: str) -> str:
+def first_inputs(inputs: int, noun: str) -> str:
     return f"the first {noun}" if inputs == 1 else f"the first {inputs} {noun}s"
 
 
@@ -252,7 +263,7 @@ def of_sink_attention(table: pd.DataFrame, inputs: int, noun: str) -> str:
     """What stands in place of a verdict where learned sinks take a part of the attention."""
     if "row_sum" not in table:
         return ""
-    inner, over = table.iloc[1:], _first(inputs, noun)
+    inner, over = table.iloc[1:], first_inputs(inputs, noun)
     return (
         f"Its attention has sinks: its rows sum to {inner['row_sum'].mean():.2f} in the mean (over "
         f"{over}), so that consensus is no mode of it and no verdict is given; the largest |a| "
