@@ -141,15 +141,13 @@ NEAR = 1e-3
 
 def _distance(case: Layer, outcome: Outcome, comparison: Comparison) -> float | None:
     """The distance to another verdict, for what is undecided or near a tie."""
-    largest = max(comparison.rho_consensus, comparison.rho_quotient)
     if outcome is Outcome.TIE:
         return 0.0
-    strict = outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
-    if strict and abs(comparison.rho_consensus - comparison.rho_quotient) > NEAR * largest:
-        return None
-    if isinstance(case, ManyHeads) or (
-        not strict and (outcome is not Outcome.UNDECIDED or comparison.dominance is not None)
-    ):
+    radii = comparison.rho_consensus, comparison.rho_quotient
+    wanted = outcome is Outcome.UNDECIDED and comparison.dominance is None
+    if outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING):
+        wanted = not abs(radii[0] - radii[1]) > NEAR * max(radii)
+    if not wanted or isinstance(case, ManyHeads):
         return None
     # Loaded where it is asked for: most layers are far from a tie.
     from oversmoothing.theory.verdict.by_fractions import distance_to_tie, exact_distance
