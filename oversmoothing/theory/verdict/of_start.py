@@ -99,9 +99,10 @@ def _with_short_numbers(answer: Decided, case: Layer, start: Entries) -> Decided
     shows the same verdict: as from fractions. Rounding can turn a power of L, a phase or a cosine,
     so that nothing is said of the tokens of others."""
     short = case.as_fractions() if case.n * case.d <= _SHORT_STATE else None
-    content = None
+    content: Content | None = None
     with suppress(CloseRootsError):
-        content = short and _content(short, start.fractions, resolvent.LARGEST_WORK)
+        if short is not None:
+            content = _content(short, start.fractions, resolvent.LARGEST_WORK)
     if content is None:
         return answer
     told = _of_content(content, case)

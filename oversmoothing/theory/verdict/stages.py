@@ -205,7 +205,8 @@ def attention_spectra(case: Layer) -> Iterator[BallSpectrum]:
     """Finer and finer spectra of A without one copy of 1, through B'_ij = A_ij - A_nj (T1c)."""
     A: Any = attention_balls(case).tolist()
     with at_precision(BITS):
-        return enclose_in_balls(flint.acb_mat(rational_quotient(A)))
+        B: Any = rational_quotient(A)
+        return enclose_in_balls(flint.acb_mat(B))
 
 
 def value_spectra(case: Layer) -> Iterator[BallSpectrum]:
