@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from math import prod
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
@@ -332,8 +331,7 @@ NO_DEPTH = "with parameters there is no HFC/LFC at a depth: set them by subs, or
 
 
 def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any, depths: list[int]) -> Any:
-    from oversmoothing.theory.verdict.symbolic.symbolic_layer import SymbolicLayer, symbolic_matrix
-    from oversmoothing.theory.verdict.symbolic.symbols import symbolic_verdict
+    from oversmoothing.theory.verdict.symbolic.symbols import symbolic
 
     if logits is not None or A is None:
         raise InputError(
@@ -342,10 +340,7 @@ def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any, depths: list[int]) -
         )
     if depths:
         raise InputError(NO_DEPTH)
-    if one_of(H, W) == "W":
-        named = (("W_V", "W_proj"), W) if isinstance(W, tuple) else (("W",), (W,))
-        H = prod(symbolic_matrix(M, name) for name, M in zip(*named, strict=True)).T
-    return symbolic_verdict(SymbolicLayer(A, H, X0))
+    return symbolic(A, H, X0, W=W).verdict()
 
 
 def answer(
