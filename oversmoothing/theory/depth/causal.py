@@ -17,6 +17,7 @@ from the characteristic and the minimal polynomial in fractions.
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ import flint
 
 from oversmoothing.theory.depth.causal_bases import Rows, Weights, clusters, flipped, right_basis
 from oversmoothing.theory.depth.recurrence import accuracy
-from oversmoothing.theory.numbers.rounding import at_precision, largest
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest
 
 FIRST_BITS = 256
 # Of the norm of each part, so many must be known.
@@ -101,17 +102,15 @@ class CausalStates:
         """The parts of the states; None for a part that the bits in reach do not know."""
         left = list(depths)
         best = {L: Parts(None, None, [None] * self.n) for L in depths}
-        bits, work = FIRST_BITS, _work(self.n, len(self._features))
-        while left and bits <= MAX_BITS and (bits == FIRST_BITS or work * bits**1.5 <= MOST_WORK):
-            try:
-                with at_precision(bits):
-                    self._form(bits)
-                    states = self._states(left)
-                    best |= {L: self._parts(q, bits) for L, q in zip(left, states, strict=True)}
-            except ZeroDivisionError:
-                pass
+        work = _work(self.n, len(self._features))
+        for bits in doublings(FIRST_BITS, MAX_BITS):
+            if not left or (bits > FIRST_BITS and work * bits**1.5 > MOST_WORK):
+                break
+            with suppress(ZeroDivisionError), at_precision(bits):
+                self._form(bits)
+                states = self._states(left)
+                best |= {L: self._parts(q, bits) for L, q in zip(left, states, strict=True)}
             left = [L for L in left if not best[L].known]
-            bits *= 2
         return best
 
     def _parts(self, q: flint.arb_mat, bits: int) -> Parts:
