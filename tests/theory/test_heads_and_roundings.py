@@ -147,6 +147,13 @@ def test_E3_floats_and_the_fractions_that_they_are_agree(seed, n, d, heads):
         assert cell.hfc_lfc[depth].log == pytest.approx(point.hfc_lfc[depth].log, rel=1e-12)
 
 
+@pytest.mark.parametrize("of", [np.asarray, torch.tensor, np.ndarray.tolist])
+def test_E3_heads_may_come_as_a_list_of_what_one_head_is(of):
+    W = np.array([[[0.5]], [[0.25]]])
+    found = heads_verdict(A=[of(head) for head in LONG], W=[of(weights) for weights in W])
+    assert found == heads_verdict(A=LONG, W=W)
+
+
 def test_E3_many_heads_beyond_balls_are_iterated_and_say_how_they_are_known():
     rng = np.random.default_rng(0)
     A, W = rng.dirichlet(np.ones(24), size=(2, 24)), 0.05 * rng.standard_normal((2, 20, 20))

@@ -17,6 +17,7 @@ from the characteristic and the minimal polynomial in fractions.
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ import flint
 
 from oversmoothing.theory.depth.causal_bases import Rows, Weights, clusters, flipped, right_basis
 from oversmoothing.theory.depth.recurrence import accuracy
-from oversmoothing.theory.numbers.rounding import at_precision, largest
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest
 
 FIRST_BITS = 256
 # Of the norm of each part, so many must be known.
@@ -75,8 +76,6 @@ class CausalStates:
         F = self._features
         self._start = [[X0[0, f] for f in F]]
         self._start += [[X0[i, f] - X0[0, f] for f in F] for i in range(1, n)]
-        if not F:
-            return
         self._weights = Weights(flint.fmpq_mat([[W[i, j] for j in F] for i in F]))
         diagonal = [flint.fmpq(1)] + [A[i, i] for i in range(1, n)]
         # Without the residual the modes of nearly equal A_ii differ by their ratio.
@@ -101,22 +100,17 @@ class CausalStates:
 
     def at(self, depths: Sequence[int]) -> dict[int, Parts]:
         """The parts of the states; None for a part that the bits in reach do not know."""
-        if not self._features:
-            nothing = flint.arb_mat(self.n, self._width)
-            return {L: self._parts(nothing, FIRST_BITS) for L in depths}
         left = list(depths)
         best = {L: Parts(None, None, [None] * self.n) for L in depths}
-        bits, work = FIRST_BITS, _work(self.n, len(self._features))
-        while left and bits <= MAX_BITS and (bits == FIRST_BITS or work * bits**1.5 <= MOST_WORK):
-            try:
-                with at_precision(bits):
-                    self._form(bits)
-                    states = self._states(left)
-                    best |= {L: self._parts(q, bits) for L, q in zip(left, states, strict=True)}
-            except ZeroDivisionError:
-                pass
+        work = _work(self.n, len(self._features))
+        for bits in doublings(FIRST_BITS, MAX_BITS):
+            if not left or (bits > FIRST_BITS and work * bits**1.5 > MOST_WORK):
+                break
+            with suppress(ZeroDivisionError), at_precision(bits):
+                self._form(bits)
+                states = self._states(left)
+                best |= {L: self._parts(q, bits) for L, q in zip(left, states, strict=True)}
             left = [L for L in left if not best[L].known]
-            bits *= 2
         return best
 
     def _parts(self, q: flint.arb_mat, bits: int) -> Parts:
@@ -174,19 +168,16 @@ class CausalStates:
 
     def _states(self, depths: list[int]) -> list[flint.arb_mat]:
         """q_L at the depths, at the precision of the context."""
-        left, states = self._basis.left, []
+        place = flint.arb_mat([[int(f == j) for j in range(self._width)] for f in self._features])
+        left, states = [part * place for part in self._basis.left], []
         for depth, F in zip(depths, self._sums(depths), strict=True):
-            inside = self._q
+            state = self._q * place
             if depth and self._basis.pairs:
                 sums = flint.acb_mat(F)
-                inside = self._V * (sums.real * left[0] + sums.imag * left[1])
+                state = self._V * (sums.real * left[0] + sums.imag * left[1])
             elif depth:
-                inside = self._V * (flint.arb_mat(F) * left[0])
-            whole = flint.arb_mat(self.n, self._width)
-            for i, row in enumerate(inside.tolist()):
-                for f, x in zip(self._features, row, strict=True):
-                    whole[i, f] = x
-            states.append(whole)
+                state = self._V * (flint.arb_mat(F) * left[0])
+            states.append(state)
         return states
 
     def _sums(self, depths: list[int]) -> list[Rows]:
@@ -313,14 +304,14 @@ def _largest(values: Iterable[Any]) -> flint.arb:
 
 
 def _reached(W: flint.fmpq_mat, X0: flint.fmpq_mat) -> list[int]:
-    """The features that X_0 has or that W brings in: all others stay 0."""
+    """The features that X_0 has or that W brings in, one at least: all others stay 0."""
     d = W.nrows()
     features = {j for j in range(d) if any(X0[i, j] != 0 for i in range(X0.nrows()))}
     fresh = features
     while fresh:
         fresh = {j for i in fresh for j in range(d) if W[i, j] != 0} - features
         features = features | fresh
-    return sorted(features)
+    return sorted(features) or [0]
 
 
 def _known(rows: Rows, bits: int) -> flint.arb_mat | None:

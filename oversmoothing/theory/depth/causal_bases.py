@@ -44,12 +44,9 @@ class Weights:
     """The exact spectrum of W [d, d] in fractions, and its bases."""
 
     def __init__(self, W: flint.fmpq_mat) -> None:
-        self._W = W
-        characteristic = W.charpoly()
-        repeated = any(m > 1 for _, m in characteristic.factor_squarefree()[1])
-        self._minimal = W.minpoly() if repeated else characteristic
-        self._characteristic = characteristic
-        self._wide = max((m for _, m in characteristic.factor_squarefree()[1]), default=1)
+        self._W, self._characteristic = W, W.charpoly()
+        self._wide = max((m for _, m in self._characteristic.factor_squarefree()[1]), default=1)
+        self._minimal = W.minpoly() if self._wide > 1 else self._characteristic
         draw, d = random.Random(0), W.nrows()
         self._start = [[draw.getrandbits(30) + 1 for _ in range(self._wide)] for _ in range(d)]
         self._end = [[draw.getrandbits(30) + 1 for _ in range(d)] for _ in range(self._wide)]

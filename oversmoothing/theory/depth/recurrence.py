@@ -18,6 +18,7 @@ float64 sees none of this beyond 1e-16.
 
 import random
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -163,38 +164,43 @@ def accuracy(q: flint.arb_mat, bits: int) -> float:
         return float(((size / radius).log() / flint.arb(2).log()).lower())
 
 
-def _sequence(left: Any, A: Any, W: Any, X: Any, count: int) -> list[Any]:
-    """The first s_j = left A^j X W^j, in balls or modulo a prime."""
+def _sequence(of: Recurrence, count: int, to_ring: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """The first s_j = left A^j X W^j, in balls or modulo a prime, and a mix of each."""
+    left, A, W, X = map(to_ring, of.matrices)
+    u, v = map(to_ring, of.mix)
     terms = []
     for _ in range(count):
         terms.append(left * X)
         X = A * X * W
-    return terms
+    return terms, [(u * s * v.transpose())[0, 0] for s in terms]
+
+
+def _polynomial(s: list[Any], r: int, matrix: Any, poly: Any, *prime: int) -> Any:
+    """t^r - sum_j c_j t^j for s_(i + r) = sum_j c_j s_(i + j)."""
+    hankel = matrix([s[i : i + r] for i in range(r)], *prime)
+    c = hankel.solve(matrix([[x] for x in s[r : 2 * r]], *prime)).entries()
+    return poly([*(-x for x in c), 1], *prime)
+
+
+def _combined(p: Any, terms: list[Any]) -> Any:
+    """sum_j p_j s_j."""
+    return sum((s * c for c, s in zip(p.coeffs(), terms, strict=False)), terms[0] * 0)
 
 
 class _Modular:
     """Modulo a prime: the order (of all modes, with their Jordan blocks), and exact zeros."""
 
     def __init__(self, of: Recurrence, prime: int) -> None:
-        left, A, W, X = (modulo(M, prime) for M in of.matrices)
-        u, v = (modulo(M, prime) for M in of.mix)
         self._root = flint.nmod_poly([of.kappa, 1], prime)
-        bound = A.nrows() * W.nrows()
-        self._parts = _sequence(left, A, W, X, 2 * bound)
-        projected = [(u * q * v.transpose())[0, 0] for q in self._parts]
-
-        def hankel(size: int) -> flint.nmod_mat:
-            rows = [projected[i : i + size] for i in range(size)]
-            return flint.nmod_mat(size, size, [int(x) for row in rows for x in row], prime)
-
-        self.order = r = hankel(bound).rank()
-        coefficients: list[int] = []
-        if r:
-            right = flint.nmod_mat(r, 1, [int(x) for x in projected[r : 2 * r]], prime)
-            coefficients = [int(x) for x in hankel(r).solve(right).entries()]
+        bound = of.matrices[1].nrows() * of.matrices[2].nrows()
+        self._parts, projected = _sequence(of, 2 * bound, lambda M: modulo(M, prime))
+        hankel = flint.nmod_mat([projected[i : i + bound] for i in range(bound)], prime)
+        self.order = r = int(hankel.rank())
         # chi, monic, and how often (kappa + t) divides it: those modes are gone after so many
         # layers.
-        chi = flint.nmod_poly([(-c) % prime for c in coefficients] + [1], prime)
+        chi = flint.nmod_poly([1], prime)
+        if r:
+            chi = _polynomial(projected, r, flint.nmod_mat, flint.nmod_poly, prime)
         self.nilpotency = 0
         while chi.degree() > 0:
             quotient, rest = divmod(chi, self._root)
@@ -215,10 +221,7 @@ class _Modular:
             p = pow(root, depth - m, self._lively) * pow(root, m)
         else:
             p = pow(root, depth)
-        q = self._parts[0] * 0
-        for c, s in zip(p.coeffs(), self._parts, strict=False):
-            q += s * int(c)
-        return not any(int(x) for x in q.entries())
+        return not any(map(int, _combined(p, self._parts).entries()))
 
 
 def modulo(M: flint.fmpq_mat, prime: int) -> flint.nmod_mat:
@@ -234,26 +237,17 @@ class _InBalls:
         order = of.modular.order
         self.bits, self._nilpotency = bits, of.modular.nilpotency
         with at_precision(bits):
-            left, A, W, X = (flint.arb_mat(M) for M in of.matrices)
-            u, v = flint.arb_mat(of.mix[0]), flint.arb_mat(of.mix[1]).transpose()
-            self._parts = _sequence(left, A, W, X, 2 * order)
-            projected = [(u * q * v)[0, 0] for q in self._parts]
+            self._parts, projected = _sequence(of, 2 * order, flint.arb_mat)
             self._root = flint.arb_poly([of.kappa, 1])
-            self._chi = chi = self._polynomial(projected, order)
+            # chi without its nilpotent factor; None where the bits are too few to find it.
+            chi: flint.arb_poly | None = None
+            with suppress(ZeroDivisionError):
+                chi = _polynomial(projected, order, flint.arb_mat, flint.arb_poly)
+                for _ in range(self._nilpotency):
+                    chi = divmod(chi, self._root)[0]
+            self._chi = chi
             # (kappa + t)^L mod chi.
             self._powers = Powers(self._root, flint.arb_poly([1]), lambda x, y: (x * y) % chi)
-
-    def _polynomial(self, s: list[flint.arb], r: int) -> flint.arb_poly | None:
-        """chi without its nilpotent factor, monic; None where the bits are too few to find it."""
-        try:
-            system = flint.arb_mat([s[i : i + r] for i in range(r)])
-            coefficients = system.solve(flint.arb_mat(r, 1, s[r : 2 * r])).entries()
-        except ZeroDivisionError:
-            return None
-        chi = flint.arb_poly([-c for c in coefficients] + [1])
-        for _ in range(self._nilpotency):
-            chi = divmod(chi, self._root)[0]
-        return chi
 
     def at(self, depth: int) -> flint.arb_mat | None:
         if self._chi is None:
@@ -263,9 +257,7 @@ class _InBalls:
             p = self._root ** min(depth, m)
             if depth > m:
                 p *= self._powers.at(depth - m)
-            total: flint.arb_mat = self._parts[0] * 0
-            for c, s in zip(p.coeffs(), self._parts, strict=False):
-                total += s * c
+            total: flint.arb_mat = _combined(p, self._parts)
             return total
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise, permutations
+from typing import Any
 
 import flint
 import numpy as np
@@ -86,10 +87,7 @@ def in_balls(M: Array, error: Array) -> Balls:
 def invariant_blocks(M: Balls) -> Iterator[Blocks]:
     """Blocks of every real matrix in the balls M [k, k], the finest first; perhaps none."""
     order = _order(M)
-    if order is not None:
-        yield _by_substitution(M, order)
-        return
-    yield from _by_schur(M)
+    return _by_schur(M) if order is None else iter([_by_substitution(M, order)])
 
 
 def _order(M: Balls) -> list[int] | None:
@@ -319,16 +317,21 @@ class BallSpectrum:
         with the column sums c of the moduli off the diagonal.
         """
         with at_precision(self.bits):
-            k = len(self.boxes)
-            table = self.similar.tolist()
-            off = [[abs(table[j][m]) for j in range(k) if j != m] for m in range(k)]
-            column = [sum(moduli, flint.arb(0)) for moduli in off]
+            k, table = len(self.boxes), self.similar.tolist()
+            column = _off_diagonal(self.similar).sum(axis=0)
             reach = [
                 (column[m] / (abs(table[m][m] - table[i][i]) - column[i])).upper() if m != i else 0
                 for m in range(k)
             ]
             y = [flint.acb(flint.arb(int(m == i), r), flint.arb(0, r)) for m, r in enumerate(reach)]
             return self.basis.transpose().solve(flint.acb_mat(k, 1, y)).entries()
+
+
+def _off_diagonal(M: flint.acb_mat) -> Any:
+    """The moduli of the entries [k, k], 0 on the diagonal."""
+    moduli = np.array([[abs(x) for x in row] for row in M.tolist()], dtype=object)
+    np.fill_diagonal(moduli, flint.arb(0))
+    return moduli
 
 
 def enclose_in_balls(M: flint.acb_mat) -> Iterator[BallSpectrum]:
@@ -361,14 +364,9 @@ def _refined(spectrum: BallSpectrum) -> flint.acb_mat:
 def _discs(V: flint.acb_mat, M: flint.acb_mat, bits: int) -> BallSpectrum:
     """Raises ZeroDivisionError where V is not proved invertible."""
     similar = V.solve(M * V)
-    moduli = [[abs(x) for x in row] for row in similar.tolist()]
-    k = len(moduli)
-    boxes = []
-    for i in range(k):
-        row = sum((moduli[i][j] for j in range(k) if j != i), flint.arb(0))
-        column = sum((moduli[j][i] for j in range(k) if j != i), flint.arb(0))
-        radius = row.max(column).upper()
-        boxes.append(around(similar[i, i], radius))
+    off, k = _off_diagonal(similar), similar.nrows()
+    sums = zip(off.sum(axis=1), off.sum(axis=0), strict=True)
+    boxes = [around(similar[i, i], r.max(c).upper()) for i, (r, c) in enumerate(sums)]
     alone, hulls = [False] * k, list(boxes)
     for group in clusters(k, lambda i, j: bool(boxes[i].overlaps(boxes[j]))):
         whole = reduce(flint.acb.union, (boxes[j] for j in group))

@@ -11,7 +11,7 @@ p + q - 1 - 2k long, from the lowest vectors sum_i c_i X^i Y^(k-i) of two repres
 For a = 0 they go through H^j u_i (x) v_(q-j), for h = a = 0 along the diagonals.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, gcd, lcm
@@ -156,7 +156,7 @@ class _Side:
         last = len(self.chain) - 1 if t is None else t
         return tuple(_ONE if s == last else _ZERO for s in range(len(self.chain)))
 
-    def scaled(self, c: Coefficients, by: flint.fmpq_poly) -> Coefficients:
+    def scaled(self, c: Coefficients, by: Any) -> Coefficients:
         return tuple(x * by % self.modulus for x in c)
 
     def moved(self, c: Coefficients) -> Coefficients:
@@ -174,9 +174,7 @@ class _Side:
         total, term = tuple(_ZERO for _ in c), c
         for k in range(1, len(c)):
             term = self.scaled(self.moved(term), inverse)
-            total = added(
-                total, self.scaled(term, flint.fmpq_poly([flint.fmpq((-1) ** (k + 1), k)]))
-            )
+            total = added(total, self.scaled(term, flint.fmpq((-1) ** (k + 1), k)))
         return total
 
     def vector(self, c: Coefficients) -> ExactVector:
@@ -210,66 +208,45 @@ def product_chains(
     for first in of_h:
         for second in of_a:
             u, v = _Side(first, h), _Side(second, a)
-            for chain in _coordinates(u, v):
-                short = (_shorter(u, v, pairs) for pairs in chain)
+            for lowest, length in _lowest(u, v):
+                short = (_shorter(u, v, pairs) for pairs in _chain_from(u, v, lowest, length))
                 vectors = (tuple((u.vector(x), v.vector(y)) for x, y in pairs) for pairs in short)
                 chains.append(tuple(vectors))
     return sorted(chains, key=len, reverse=True)
 
 
-def _coordinates(u: _Side, v: _Side) -> Iterator[list[Pairs]]:
+def _lowest(u: _Side, v: _Side) -> Iterator[tuple[Pairs, int]]:
+    """The vector at the end of each chain, and how long that is."""
     p, q = len(u.chain), len(v.chain)
-    h_is_zero, a_is_zero = u.root.is_zero, v.root.is_zero
-    if h_is_zero and a_is_zero:
+    if u.root.is_zero and v.root.is_zero:
         for r, s in [(p, s) for s in range(1, q + 1)] + [(r, q) for r in range(1, p)]:
-            k = min(r, s)
-            yield [[(u.top(r - k + t), v.top(s - k + t))] for t in range(k)]
-    elif a_is_zero:
-        for r in range(p):
-            powers = list(_iterates(u.applied, u.top(r), q))
-            yield [[(powers[q - 1 - t], v.top(t))] for t in range(q)]
-    elif h_is_zero:
-        for s in range(q):
-            powers = list(_iterates(v.applied, v.top(s), p))
-            yield [[(u.top(t), powers[p - 1 - t])] for t in range(p)]
+            yield [(u.top(r - 1), v.top(s - 1))], min(r, s)
+    elif v.root.is_zero:
+        yield from (([(u.top(r), v.top())], q) for r in range(p))
+    elif u.root.is_zero:
+        yield from (([(u.top(), v.top(s))], p) for s in range(q))
     else:
         for k in range(min(p, q)):
-            yield _lefschetz(u, v, k)
+            left, right, c = [u.top()], [v.top()], [flint.fmpq(1)]
+            for i in range(k):
+                left.append(u.logarithm(left[-1]))
+                right.append(v.logarithm(right[-1]))
+                c.append(c[-1] * flint.fmpq((i - k) * (q - k + i), (i + 1) * (p - i - 1)))
+            lowest = [(u.scaled(left[i], c[i]), right[k - i]) for i in range(k + 1)]
+            yield lowest, p + q - 1 - 2 * k
 
 
-def _iterates(step: Callable[[Any], Any], start: Any, count: int) -> Iterator[Any]:
-    for _ in range(count):
-        yield start
-        start = step(start)
-
-
-def _lefschetz(u: _Side, v: _Side, k: int) -> list[Pairs]:
-    """The chain of length p + q - 1 - 2k: powers of H (x) A - h a on its lowest vector."""
-    p, q = len(u.chain), len(v.chain)
-    left = list(_iterates(u.logarithm, u.top(), k + 1))
-    right = list(_iterates(v.logarithm, v.top(), k + 1))
-    c = [Fraction(1)]
-    for i in range(k):
-        c.append(-c[-1] * Fraction((k - i) * (q - k + i), (i + 1) * (p - i - 1)))
-    lowest: Pairs = [(u.scaled(left[i], _constant(c[i])), right[k - i]) for i in range(k + 1)]
-    length = p + q - 1 - 2 * k
-    x = flint.fmpq_poly([0, 1])
-    chain = []
-    for j in range(length - 1, -1, -1):
-        # (H (x) A - h a)^j = sum_m C(j, m) (-h a)^(j-m) H^m (x) A^m
-        pairs: Pairs = []
-        for m in range(j + 1):
-            by, sign = _constant(Fraction(comb(j, m) * (-1) ** (j - m))), x ** (j - m)
-            for first, second in lowest:
-                for _ in range(m):
-                    first, second = u.applied(first), v.applied(second)
-                pairs.append((u.scaled(first, by * sign), v.scaled(second, sign)))
-        chain.append(pairs)
-    return chain
-
-
-def _constant(c: Fraction) -> flint.fmpq_poly:
-    return flint.fmpq_poly([flint.fmpq(c.numerator, c.denominator)])
+def _chain_from(u: _Side, v: _Side, lowest: Pairs, length: int) -> Iterator[Pairs]:
+    """(H (x) A - h a)^j = sum_m C(j, m) (-h a)^(j-m) H^m (x) A^m of it, from the last j on."""
+    moved, x = [lowest], flint.fmpq_poly([0, 1])
+    for _ in range(1, length):
+        moved.append([(u.applied(first), v.applied(second)) for first, second in moved[-1]])
+    for j in reversed(range(length)):
+        yield [
+            (u.scaled(first, comb(j, m) * (-x) ** (j - m)), v.scaled(second, x ** (j - m)))
+            for m in ((j,) if u.root.is_zero or v.root.is_zero else range(j + 1))
+            for first, second in moved[m]
+        ]
 
 
 def _shorter(u: _Side, v: _Side, pairs: Pairs) -> Pairs:

@@ -135,7 +135,7 @@ def read_heads(A: Any, W: Any, X0: Any, residual: bool) -> tuple[Layer, Entries 
     pair = isinstance(W, tuple) and len(W) == 2
     named = {"A": A} | ({"W_V": W[0], "W_O": W[1]} if pair else {"W": W})
     values = [exact.plain(value, name) for name, value in named.items()]
-    given = list(map(_listed, values))
+    given = [None if "float" in str(getattr(x, "dtype", "")) else _listed(x) for x in values]
     fractions = all(_depth(x) in (2, 3) and _is_exact(x) for x in given)
     if fractions and (start is None or start.written is not None):
         layer = _heads_in_fractions(*([x] if _depth(x) == 2 else x for x in given))
@@ -153,9 +153,7 @@ def read_heads(A: Any, W: Any, X0: Any, residual: bool) -> tuple[Layer, Entries 
 
 
 def _listed(value: Any) -> Any:
-    """As nested lists, but for an array of floats: None."""
-    if "float" in str(getattr(value, "dtype", "")):
-        return None
+    """As nested lists."""
     if hasattr(value, "tolist"):
         return value.tolist()
     return [_listed(x) for x in value] if isinstance(value, list | tuple) else value

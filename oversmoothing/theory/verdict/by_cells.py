@@ -117,7 +117,7 @@ class Mode:
 class CellModes:
     """The modes of one case: those of consensus and those of the differences between tokens.
 
-    coefficients: V^-1 X_0 U^-T in balls, None for generic X_0, which contains everything.
+    coefficients: V^-1 X_0 U^-T in balls; of generic X_0, which contains everything, ones.
     """
 
     def __init__(
@@ -125,12 +125,11 @@ class CellModes:
     ) -> None:
         self.case, self.A, self.H, self.sides, self.generic = case, A, H, sides, X0 is None
         self.shape, self.classes = (case.n, case.d), len(case.classes)
-        self.coefficients = None if X0 is None else _coefficients(X0, A, sides, H)
+        some = [[flint.acb(1)] * case.d] * case.n
+        self.coefficients = some if X0 is None else _coefficients(X0, A, sides, H)
 
     def part(self, side: Block, value: Block) -> Balls:
-        """The coefficients of a pair of blocks [m, p]; of generic X_0 some that are not 0."""
-        if self.coefficients is None:
-            return [[flint.acb(1)] * len(value) for _ in side.columns]
+        """The coefficients of a pair of blocks [m, p]."""
         return [[self.coefficients[i][j] for j in value.columns] for i in side.columns]
 
     def all_modes(self) -> list[Mode]:
@@ -144,7 +143,7 @@ class CellModes:
         fixed = [side for side in self.sides if side.consensus]
         for value in self.H.blocks if self.classes > 1 else ():
             rows = self.part(fixed[0], value)
-            if self.coefficients is not None:
+            if not self.generic:
                 rows = _from_the_first(self.fixed_states(fixed, value))
             mode = self._mode(fixed[0], value, rows)
             if mode is not None:
@@ -163,7 +162,7 @@ class CellModes:
         if all(x == 0 for x in entries):
             return None
         sure = any(not x.contains(0) for x in entries)
-        full = self.coefficients is None or len(value) == 1
+        full = self.generic or len(value) == 1
         if len(side) == 1 or side.consensus:
             full = full or any(_spans(value.T, row) for row in rows)
         return Mode(side, value, _multiplier(side.value, value.value), sure, full)

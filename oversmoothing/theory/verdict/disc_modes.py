@@ -331,11 +331,12 @@ def _operator(case: ManyHeads, n: int) -> tuple[Array, Array]:
     return M, np.where(error > 0, inflated(error, 2), 0.0)
 
 
-def _stacked(X0: Array) -> Bounded:
-    """vec X_0, up to a power of two: HFC/LFC does not see the scale, and what is lost is below all
-    numbers."""
-    x, _ = normalise(X0.T.reshape(-1, 1))
-    return Bounded(x, UNIT * np.abs(x) + TINY)
+def start_within(X0: Array) -> Bounded:
+    """X_0 within its rounding, up to a power of two: HFC/LFC does not see the scale, and what is
+    lost is below all numbers."""
+    x, power = normalise(X0)
+    lost = np.where(np.ldexp(x, power) == X0, 0.0, TINY)
+    return Bounded(x, np.where(x == 0, 0.0, UNIT * np.abs(x) + TINY) + lost)
 
 
 def heads_contained(case: ManyHeads, X0: Array, rest: float) -> bool:
@@ -350,7 +351,7 @@ def heads_contained(case: ManyHeads, X0: Array, rest: float) -> bool:
     if n * d > _OPERATOR:
         return False
     M, error = _operator(case, n)
-    start = _stacked(X0[:n])
+    start = start_within(X0[:n].T.reshape(-1, 1))
     pairs = left_vectors(M, error)
     above = (vector for mu, vector in pairs if modulus_interval(mu, 0.0).low > rest)
     vectors = (vector() for vector in islice(above, _TRIED))
@@ -374,7 +375,8 @@ def limits_of_heads(case: ManyHeads, X0: Array | None) -> limits.Limits:
     if not real or not low[i] > np.delete(high, i).max(initial=0.0):
         return limits.UNKNOWN
     v, w = _simple(M.T, error.T, discs, i), _simple(M, error, discs, i)
-    there = X0 is None or (w is not None and bool((w @ _stacked(X0)).nonzero.all()))
+    start = None if X0 is None else start_within(X0.T.reshape(-1, 1))
+    there = start is None or (w is not None and bool((w @ start).nonzero.all()))
     if v is None or not there:
         return limits.UNKNOWN
     X = Bounded(v.value.reshape(d, n).T, v.error.reshape(d, n).T)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.depth.onset import EACH, GAP, Onset, Series, Sides, onset
 from oversmoothing.theory.layer.attention import class_families
-from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, normalise, solved
+from oversmoothing.theory.numbers.rounding import UNIT, Bounded, normalise, solved
 from oversmoothing.theory.spectra.discs import Discs, eigenvector
 from oversmoothing.theory.spectra.layer_discs import (
     EPS,
@@ -46,9 +46,7 @@ class DiscStart(disc_modes.DiscModes):
 
     def __init__(self, cell: CellDiscs, X0: Array) -> None:
         super().__init__(cell)
-        # HFC/LFC does not see the scale: a power of two loses what is below all numbers, no more.
-        self.X0, power = normalise(X0)
-        self._lost = np.where(np.ldexp(self.X0, power) == X0, 0.0, TINY)
+        self._X = disc_modes.start_within(X0)
 
     def decided(self, generic: Outcome) -> Decided:
         """What follows where `generic` is the verdict for generic X_0; perhaps nothing."""
@@ -146,12 +144,6 @@ class DiscStart(disc_modes.DiscModes):
         rank = most if disc_modes.rank_at_least(part, most) else None
         # Where the mean is 0 of what stays, HFC/LFC grows: other ways decide that.
         return Decided(Outcome.TIE, limits_of_state(part, rank))
-
-    @cached_property
-    def _X(self) -> Bounded:
-        """X_0 within its rounding."""
-        error = np.where(self.X0 == 0, 0.0, UNIT * np.abs(self.X0) + TINY)
-        return Bounded(self.X0, error + self._lost)
 
     @cached_property
     def _between(self) -> Bounded:

@@ -12,6 +12,7 @@ is left open.
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, reduce
@@ -98,19 +99,16 @@ def _with_short_numbers(answer: Decided, case: Layer, start: Entries) -> Decided
     shows the same verdict: as from fractions. Rounding can turn a power of L, a phase or a cosine,
     so that nothing is said of the tokens of others."""
     short = case.as_fractions() if case.n * case.d <= _SHORT_STATE else None
-    if short is None:
-        return answer
-    try:
-        content = start_content(short.rational_A, short.rational_H, start.fractions)
-    except CloseRootsError:
-        return answer
+    content: Content | None = None
+    with suppress(CloseRootsError):
+        if short is not None:
+            content = _content(short, start.fractions, resolvent.LARGEST_WORK)
     if content is None:
         return answer
-    tokens = token_limits(content.tokens.growth, content.tokens.cosines, case.d)
-    answer = replace(answer, tokens=tokens)
-    if answer.outcome not in COMPARED or content.outcome is not answer.outcome:
-        return answer
-    return replace(answer, words=sentences.shown(content.onset), onset=content.onset)
+    told = _of_content(content, case)
+    if answer.outcome not in COMPARED or told.outcome is not answer.outcome:
+        return replace(answer, tokens=told.tokens)
+    return replace(answer, words=told.words, onset=told.onset, tokens=told.tokens)
 
 
 def _large_start(case: Layer, start: Entries, generic: Outcome) -> Decided:

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import repeat
+from typing import Any
 
 import flint
 import numpy as np
 
-from oversmoothing.theory.layer.attention import softmax_balls
+from oversmoothing.theory.layer.attention import rational_quotient, softmax_balls
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import Number, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
@@ -60,9 +61,8 @@ class CertifiedDominance:
         """(low, high) of rho_C - rho_Q, rounded outward."""
         if self.gap is not None or self.consensus is None or self.quotient is None:
             return self.gap
-        low = np.nextafter(self.consensus.low - self.quotient.high, -np.inf)
-        high = np.nextafter(self.consensus.high - self.quotient.low, np.inf)
-        return float(low), float(high)
+        c, q = self.consensus, self.quotient
+        return _one_further(c.low - q.high, c.high - q.low)
 
 
 def certify_spectra(
@@ -203,18 +203,16 @@ def value_core(case: Layer) -> tuple[flint.fmpq_mat, int]:
 
 def attention_spectra(case: Layer) -> Iterator[BallSpectrum]:
     """Finer and finer spectra of A without one copy of 1, through B'_ij = A_ij - A_nj (T1c)."""
+    A: Any = attention_balls(case).tolist()
     with at_precision(BITS):
-        A = attention_balls(case).tolist()
-        B = [[x - y for x, y in zip(row[:-1], A[-1][:-1], strict=True)] for row in A[:-1]]
-        quotient = flint.acb_mat(B)
-    return enclose_in_balls(quotient)
+        B: Any = rational_quotient(A)
+        return enclose_in_balls(flint.acb_mat(B))
 
 
 def value_spectra(case: Layer) -> Iterator[BallSpectrum]:
     """Finer and finer spectra of the core of H."""
     with at_precision(BITS):
-        core = flint.acb_mat(value_core(case)[0])
-    return enclose_in_balls(core)
+        return enclose_in_balls(flint.acb_mat(value_core(case)[0]))
 
 
 def attention_boxes(case: Layer) -> Iterator[list[flint.acb]]:

@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from math import prod
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
@@ -141,15 +140,13 @@ NEAR = 1e-3
 
 def _distance(case: Layer, outcome: Outcome, comparison: Comparison) -> float | None:
     """The distance to another verdict, for what is undecided or near a tie."""
-    largest = max(comparison.rho_consensus, comparison.rho_quotient)
     if outcome is Outcome.TIE:
         return 0.0
-    strict = outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
-    if strict and abs(comparison.rho_consensus - comparison.rho_quotient) > NEAR * largest:
-        return None
-    if isinstance(case, ManyHeads) or (
-        not strict and (outcome is not Outcome.UNDECIDED or comparison.dominance is not None)
-    ):
+    radii = comparison.rho_consensus, comparison.rho_quotient
+    wanted = outcome is Outcome.UNDECIDED and comparison.dominance is None
+    if outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING):
+        wanted = not abs(radii[0] - radii[1]) > NEAR * max(radii)
+    if not wanted or isinstance(case, ManyHeads):
         return None
     # Loaded where it is asked for: most layers are far from a tie.
     from oversmoothing.theory.verdict.by_fractions import distance_to_tie, exact_distance
@@ -334,8 +331,7 @@ NO_DEPTH = "with parameters there is no HFC/LFC at a depth: set them by subs, or
 
 
 def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any, depths: list[int]) -> Any:
-    from oversmoothing.theory.verdict.symbolic.symbolic_layer import SymbolicLayer, symbolic_matrix
-    from oversmoothing.theory.verdict.symbolic.symbols import symbolic_verdict
+    from oversmoothing.theory.verdict.symbolic.symbols import symbolic
 
     if logits is not None or A is None:
         raise InputError(
@@ -344,10 +340,7 @@ def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any, depths: list[int]) -
         )
     if depths:
         raise InputError(NO_DEPTH)
-    if one_of(H, W) == "W":
-        named = (("W_V", "W_proj"), W) if isinstance(W, tuple) else (("W",), (W,))
-        H = prod(symbolic_matrix(M, name) for name, M in zip(*named, strict=True)).T
-    return symbolic_verdict(SymbolicLayer(A, H, X0))
+    return symbolic(A, H, X0, W=W).verdict()
 
 
 def answer(

@@ -99,51 +99,41 @@ class Candidates:
             c for h in layer.value for a in layer.attention for c in self._squared(h, a)
         ]
 
-    def _cases(self, each: EigenvalueClass | None) -> Iterator[tuple[dict[int, int], Any, int]]:
-        """(signs, real value or None for a complex pair, sign of the root) of each real root, of
-        each pair."""
-        if each is None:
-            yield {}, {ONE: sp.Integer(1)}, 0
-        elif each.degree == 1:
-            yield {}, {ONE: each.trace}, 0
-        else:
-            k = self._number[each.discriminant]
-            known, half = self.settled.get(k), sp.Rational(1, 2)
-            for sign in (1, -1) if known != -1 else ():
-                yield {k: 1}, {ONE: each.trace * half, frozenset([k]): sign * half}, sign
-            if known != 1:
-                yield {k: -1}, None, 0
+    def _cases(
+        self, each: EigenvalueClass | None
+    ) -> Iterator[tuple[dict[int, int], Radicals, Radicals, int]]:
+        """(signs, T, S, sign of the root) of each real root x, as a pair of two x, and of each pair
+        of complex roots."""
+        if each is None or each.degree == 1:
+            x = sp.Integer(1) if each is None else each.trace
+            yield {}, {ONE: 2 * x}, {ONE: x**2}, 0
+            return
+        k, T = self._number[each.discriminant], each.trace
+        known = self.settled.get(k)
+        for sign in (1, -1) if known != -1 else ():
+            S = {ONE: T**2 / 2 - each.determinant, frozenset([k]): sign * T / 2}
+            yield {k: 1}, {ONE: T, frozenset([k]): sp.Integer(sign)}, S, sign
+        if known != 1:
+            yield {k: -1}, {ONE: T}, {ONE: each.determinant}, 0
 
     def _squared(self, h: EigenvalueClass, a: EigenvalueClass | None) -> Iterator[Guarded]:
         """|1 + h a|^2 of every pair of roots, a None for 1."""
-        for (of_h, x, s), (of_a, y, t) in product(list(self._cases(h)), list(self._cases(a))):
+        half = sp.Rational(1, 2)
+        for (of_h, *x, s), (of_a, *y, t) in product(list(self._cases(h)), list(self._cases(a))):
             # One discriminant for both has one sign.
             if any(of_a.get(k, s) != s for k, s in of_h.items()):
                 continue
             signs = {**of_h, **of_a}
             # Only real roots are multiplied: their squares are the discriminants.
-            if x is not None and y is not None:
-                real = plus({ONE: sp.Integer(1)}, times(x, y, self.quadratics))
-                yield Guarded(times(real, real, self.quadratics), signs, (s, t))
-            elif x is None and y is None:
-                yield from self._both_complex(h, a, signs)
-            else:
-                # |1 + r z|^2 = 1 + r T + r^2 S of a real r and a complex pair z.
-                r, pair = (y, h) if x is None else (x, a)
-                assert pair is not None
-                terms = plus({ONE: sp.Integer(1)}, r, pair.trace)
-                terms = plus(terms, times(r, r, self.quadratics), pair.determinant)
+            T, S = (times(p, q, self.quadratics) for p, q in zip(x, y, strict=True))
+            terms = plus(plus({ONE: sp.Integer(1)}, T, half), S)
+            if {-1} != set(of_h.values()) or {-1} != set(of_a.values()):
                 yield Guarded(terms, signs, (s, t))
-
-    def _both_complex(self, h: Any, a: Any, signs: dict[int, int]) -> Iterator[Guarded]:
-        base = 1 + h.trace * a.trace / 2 + h.determinant * a.determinant
-        roots = frozenset([self._number[h.discriminant], self._number[a.discriminant]])
-        for s in (1, -1):
-            half = sp.Rational(s, 2)
-            if len(roots) == 1:
-                yield Guarded({ONE: base - half * h.discriminant}, signs, (0, s))
-            else:
-                yield Guarded({ONE: base, roots: half}, signs, (0, s))
+                continue
+            roots = frozenset(signs)
+            apart = {roots: half} if len(roots) == 2 else {ONE: -half * h.discriminant}
+            for sign in (1, -1):
+                yield Guarded(plus(terms, apart, sign), signs, (0, sign))
 
     # --------------------------------------------------------------------------- as sympy has it
 

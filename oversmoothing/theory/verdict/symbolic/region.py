@@ -442,23 +442,23 @@ class Region:
 
         Between them one for each curve with a verdict of its own, with a point on it.
         """
-        names = [str(s) for s in self.ranges]
-        lines = [",".join(["kind", "verdict", *names, "share", "polynomial"])]
+        rows: list[tuple[str, ...]] = [
+            ("kind", "verdict", *map(str, self.ranges), "share", "polynomial")
+        ]
+
+        def row(kind: str, outcome: str, at: Any, share: str = "", polynomial: Any = "") -> None:
+            values = (_number(at[s]) if s in at else "" for s in self.ranges)
+            rows.append((kind, outcome, *values, share, str(polynomial)))
+
         for each in self.slices:
             for cell, share in zip(each.cells, each.shares, strict=True):
-                values = [str(cell.point[s]) for s in self.ranges]
-                lines.append(",".join(["cell", cell.outcome, *values, f"{share:.4f}", ""]))
-            fixed = [str(each.fixed.get(s, "")) for s in self.ranges]
+                row("cell", cell.outcome, cell.point, f"{share:.4f}")
             for curve in each.curves:
-                if curve.cell is not None:
-                    values = [
-                        _number(curve.cell.point.get(s, each.fixed.get(s))) for s in self.ranges
-                    ]
-                    own = ["curve", curve.cell.outcome, *values, "", str(curve.polynomial)]
-                    lines.append(",".join(own))
+                if (own := curve.cell) is not None:
+                    row("curve", own.outcome, each.fixed | own.point, "", curve.polynomial)
             for polynomial in each.boundaries:
-                lines.append(",".join(["boundary", "", *fixed, "", str(polynomial)]))
-        return "\n".join(lines) + "\n"
+                row("boundary", "", each.fixed, "", polynomial)
+        return "".join(",".join(each) + "\n" for each in rows)
 
     def save(self, path: Any, link: Link | None = None) -> list[str]:
         """Write PATH.png, PATH.pdf and PATH.csv, with links PATH.svg; returns their paths."""

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any, NamedTuple
 
 import sympy as sp
@@ -27,7 +28,7 @@ from sympy.polys.matrices import DomainMatrix
 from oversmoothing.theory.layer.layer import one_of
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import MatrixLike
+from oversmoothing.theory.support.sizes import MatrixLike, WeightLike
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.start import start_content
 from oversmoothing.theory.verdict.symbolic.boundaries import (
@@ -413,16 +414,16 @@ def symbolic(
     H: MatrixLike | None = None,
     X0: MatrixLike | None = None,
     *,
-    W: MatrixLike | None = None,
+    W: WeightLike | None = None,
 ) -> SymbolicOperator:
     """The operator I + H (x) A of matrices with parameters.
 
-    A [n, n] row-stochastic, H [d, d] or its transpose W: sympy matrices, or nested lists of sympy
-    expressions, integers, Fractions and text such as "(1 + a)/2". Entries are rational functions of
-    real parameters. The answer has `matrix`, `polynomial(x)`, `determinant`, `inverse`,
-    `eigenpairs` and `verdict()`, which is for generic X_0 unless X0 [n, d] is given. Raises
-    `InputError` where A is no attention for any parameters, for floats beside parameters, and for
-    entries that are no rational functions (T1a).
+    A [n, n] row-stochastic, H [d, d] or its transpose W, W = (W_V, W_proj) too: sympy matrices, or
+    nested lists of sympy expressions, integers, Fractions and text such as "(1 + a)/2". Entries are
+    rational functions of real parameters. The answer has `matrix`, `polynomial(x)`, `determinant`,
+    `inverse`, `eigenpairs` and `verdict()`, which is for generic X_0 unless X0 [n, d] is given.
+    Raises `InputError` where A is no attention for any parameters, for floats beside parameters,
+    and for entries that are no rational functions (T1a).
 
     >>> import oversmoothing
     >>> A = [["(1 + a)/2", "(1 - a)/2"], ["(1 - a)/2", "(1 + a)/2"]]
@@ -435,5 +436,6 @@ def symbolic(
     [1]])),))
     """
     if one_of(H, W) == "W":
-        H = symbolic_matrix(W, "W").T
+        named = (("W_V", "W_proj"), W) if isinstance(W, tuple) else (("W",), (W,))
+        H = prod(symbolic_matrix(M, name) for name, M in zip(*named, strict=True)).T
     return SymbolicOperator(SymbolicLayer(A, H, X0))
