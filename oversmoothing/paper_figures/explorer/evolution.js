@@ -114,19 +114,13 @@ function joined(hfc, hScale, mean, mScale, n, d) {
 // log10 HFC/LFC; mean and minimum of the signed cosine over pairs of distinct non-zero tokens;
 // effective rank, exp of the entropy of the normalised singular values. NaN where undefined.
 function measure(found, hfc, hScale, mean, mScale, X, n, d) {
-  const high = Math.sqrt(sumOfSquares(hfc)), low = Math.sqrt(n * sumOfSquares(mean));
+  const high = Math.sqrt(Explorer.squares(hfc)), low = Math.sqrt(n * Explorer.squares(mean));
   found.log.push(high === 0 && low === 0 ? NaN
     : Math.log10(high) - Math.log10(low) + (hScale - mScale) * Math.log10(2));
   const unit = [];
   for (let i = 0; i < n; i += 1) {
-    const row = X.subarray(i * d, (i + 1) * d);
-    let top = 0, sum = 0;
-    for (let j = 0; j < d; j += 1) top = Math.max(top, Math.abs(row[j]));
-    if (top === 0) continue;
-    for (let j = 0; j < d; j += 1) sum += (row[j] / top) ** 2;
-    const size = Math.sqrt(sum), scaled = new Float64Array(d);
-    for (let j = 0; j < d; j += 1) scaled[j] = row[j] / top / size;
-    unit.push(scaled);
+    const row = X.subarray(i * d, (i + 1) * d), size = Math.hypot(...row);
+    if (size > 0) unit.push(row.map((x) => x / size));
   }
   let sum = 0, least = 1;
   for (let i = 0; i < unit.length; i += 1)
@@ -145,12 +139,6 @@ function measure(found, hfc, hScale, mean, mScale, X, n, d) {
   let entropy = 0;
   for (const s of sigma) if (s > 0) entropy -= (s / total) * Math.log(s / total);
   found.rank.push(total > 0 ? Math.exp(entropy) : NaN);
-}
-
-function sumOfSquares(X) {
-  let sum = 0;
-  for (let k = 0; k < X.length; k += 1) sum += X[k] * X[k];
-  return sum;
 }
 
 // All that the page shows of a state. What has not changed since the last call is kept.
