@@ -31,17 +31,13 @@ Explorer.eigenvalues = function (re, im, m) {
       turn(re, im, (i - 1) * m + k, i * m + k, 1, m - k, by);
       turn(re, im, i - 1, i, m, m, conjugate(by));
     }
-  const found = [];
+  const found = [], size = (i, j) => Math.hypot(re[i * m + j], im[i * m + j]);
+  const small = (i) => size(i, i - 1)
+    <= Number.EPSILON * (size(i, i) + size(i - 1, i - 1) || 1);
   let high = m - 1, steps = 0;
   while (high >= 0) {
     let low = high;
-    while (low > 0) {
-      const size = Math.hypot(re[low * m + low], im[low * m + low])
-        + Math.hypot(re[(low - 1) * m + low - 1], im[(low - 1) * m + low - 1]);
-      const below = Math.hypot(re[low * m + low - 1], im[low * m + low - 1]);
-      if (below <= Number.EPSILON * (size || 1)) break;
-      low -= 1;
-    }
+    while (low > 0 && !small(low)) low -= 1;
     if (low === high) {
       found.push([re[high * m + high], im[high * m + high]]);
       high -= 1;
@@ -50,8 +46,8 @@ Explorer.eigenvalues = function (re, im, m) {
     }
     steps += 1;
     if (steps > 300) throw new Error("the eigenvalues did not converge in 300 QR steps");
-    qrStep(re, im, m, low, high, steps % 10 ? wilkinson(re, im, m, high)
-      : [Math.abs(re[high * m + high - 1]) + Math.abs(im[high * m + high - 1]), 0]);
+    qrStep(re, im, m, low, high,
+      steps % 10 ? wilkinson(re, im, m, high) : [size(high, high - 1), 0]);
   }
   return found;
 };
@@ -78,16 +74,12 @@ function turn(re, im, u, v, step, count, [cr, ci, sr, si]) {
 
 // The eigenvalue of the last 2 x 2 block that is nearer to its last entry.
 function wilkinson(re, im, m, high) {
-  const p = (high - 1) * m + high - 1, q = high * m + high;
+  const p = (high - 1) * m + high - 1, q = high * m + high, b = p + 1, c = q - 1;
   const hr = (re[p] - re[q]) / 2, hi = (im[p] - im[q]) / 2;
-  const br = re[p + 1], bi = im[p + 1], cr = re[q - 1], ci = im[q - 1];
-  const productR = br * cr - bi * ci, productI = br * ci + bi * cr;
-  let [rr, ri] = root(hr * hr - hi * hi + productR, 2 * hr * hi + productI);
-  if (hr * rr + hi * ri < 0) { rr = -rr; ri = -ri; }
-  const dr = hr + rr, di = hi + ri, size = dr * dr + di * di;
-  if (size === 0) return [re[q], im[q]];
-  return [re[q] - (productR * dr + productI * di) / size,
-    im[q] - (productI * dr - productR * di) / size];
+  const [rr, ri] = root(hr * hr - hi * hi + re[b] * re[c] - im[b] * im[c],
+    2 * hr * hi + re[b] * im[c] + im[b] * re[c]);
+  const sign = hr * rr + hi * ri > 0 ? -1 : 1;
+  return [re[q] + hr + sign * rr, im[q] + hi + sign * ri];
 }
 
 function root(x, y) {
