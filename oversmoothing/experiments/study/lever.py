@@ -162,8 +162,9 @@ def adding(layer: Layer, added: Callable[[], Tensor]) -> RemovableHandle:
 
     def add(module: Any, args: Any, output: Any) -> Any:
         first = output[0] if isinstance(output, tuple) else output
-        scale = torch.as_tensor(layer.output_scale).to(first)
-        changed = first + (added() / scale).view_as(first)
+        own = layer.output_scale
+        own = own.to(first) if isinstance(own, Tensor) else own
+        changed = first + (added() / own).view_as(first)
         return (changed, *output[1:]) if isinstance(output, tuple) else changed
 
     where = layer.attention if layer.out is None else layer.out
