@@ -285,8 +285,7 @@ def loop(
             with torch.no_grad(), evaluating(model.module):
                 for place, group in enumerate(chosen):
                     blocks = [run.blocks[number - 1] for number in group]
-                    X = run.states[group[0] - 1]
-                    gap = gaps[:, [number - 1 for number in group]].sum(1)
+                    X, gap = run.states[group[0] - 1], gaps[:, [k - 1 for k in group]].sum(1)
                     own, predicted, logs = _group(model, blocks, X, gap, loops)
                     curves[place].append(logs)
                     names |= dict.fromkeys(predicted)
