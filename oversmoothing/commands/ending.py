@@ -98,7 +98,9 @@ def _status_of(error: BaseException, command: str) -> int:
         return 1
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
-    if _of_memory(error):
+    # torch has a RuntimeError for it, on the CPU without a name of its own.
+    named = type(error).__name__ == "OutOfMemoryError" or "allocate memory" in str(error)
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and named):
         say(command, "there is not enough memory for this: choose a smaller one")
         return FAILED
     place = traceback.extract_tb(error.__traceback__)[-1]
@@ -122,12 +124,6 @@ def interrupted(command: str, error: KeyboardInterrupt) -> int:
     # run takes it away.
     exec("")
     return 130
-
-
-def _of_memory(error: BaseException) -> bool:
-    """torch has a RuntimeError for it, on the CPU without a name of its own."""
-    torch = type(error).__name__ == "OutOfMemoryError" or "allocate memory" in str(error)
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and torch)
 
 
 def say(command: str, message: object) -> None:

@@ -19,18 +19,8 @@ import pandas as pd
 from markupsafe import Markup
 from PIL import Image
 
-from oversmoothing.paper_figures import figure
+from oversmoothing.paper_figures import figure, figure_base as base
 from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
-from oversmoothing.paper_figures.figure_base import (
-    DIFFERS,
-    REPRODUCED,
-    SAME_SIGN,
-    UNCHECKED,
-    VERDICTS,
-    Comparison,
-    Context,
-    processor_seconds,
-)
 from oversmoothing.paper_figures.models_shown import LABEL
 from oversmoothing.simulations.drawing.picture import FigureFiles
 from oversmoothing.simulations.drawing.web_page import as_link, typeset, web_page
@@ -43,8 +33,8 @@ from oversmoothing.theory.support.files import write_atomically
 # The figure beside the answer.
 HERO = "lambda_plane"
 # How a verdict shows: its class, and its words where they are long.
-SHOWN = {REPRODUCED: "ok", SAME_SIGN: "part", DIFFERS: "bad", UNCHECKED: "none"}
-SHORT = {SAME_SIGN: "same sign"}
+SHOWN = {base.REPRODUCED: "ok", base.SAME_SIGN: "part", base.DIFFERS: "bad", base.UNCHECKED: "none"}
+SHORT = {base.SAME_SIGN: "same sign"}
 # Pixels across that a picture has within the page; the file beside it has them all.
 _WIDTH = 1200
 
@@ -80,18 +70,18 @@ class Drawn:
 
     files: FigureFiles
     seconds: float
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[base.Comparison, ...] = ()
     kept: str = ""
 
 
-def draw_figure(name: str, context: Context) -> Drawn:
+def draw_figure(name: str, context: base.Context) -> Drawn:
     """Draw one figure by name into context.results/figures."""
     print(f"drawing {name}", file=sys.stderr, flush=True)
-    start = processor_seconds()
+    start = base.processor_seconds()
     own = figure(name)
     files = FigureFiles(*own.make(context, context.results / "figures"))
     comparisons = tuple(own.compared(pd.read_csv(files.csv)))
-    return Drawn(files, processor_seconds() - start, comparisons)
+    return Drawn(files, base.processor_seconds() - start, comparisons)
 
 
 def write_page(
@@ -116,9 +106,10 @@ def write_page(
         figures=[figure for figure in shown if figure["name"] != HERO],
         results=[group for figure in shown for group in results(figure)],
         verdicts=[
-            (name, SHOWN[name], sum(each.verdict == name for each in compared)) for name in VERDICTS
+            (name, SHOWN[name], sum(each.verdict == name for each in compared))
+            for name in base.VERDICTS
         ],
-        strip=[SHOWN[name] for name in VERDICTS for each in compared if each.verdict == name],
+        strip=[SHOWN[name] for name in base.VERDICTS for each in compared if each.verdict == name],
         classes=SHOWN,
         short=SHORT,
         observed=_observed(figures),
@@ -166,7 +157,7 @@ def _smaller(png: bytes) -> str:
 def results(figure: dict[str, Any]) -> Iterable[dict[str, Any]]:
     """The comparisons of a figure by the table of the paper that they are about, what was decided
     first, and what cannot be checked apart. Rows with an interval share one axis."""
-    groups: dict[str, list[Comparison]] = {}
+    groups: dict[str, list[base.Comparison]] = {}
     for each in figure["comparisons"]:
         named = re.match(r"(Table \d), (.*)", each.what)
         title, what = named.groups() if named else (figure["title"], each.what)
@@ -174,13 +165,13 @@ def results(figure: dict[str, Any]) -> Iterable[dict[str, Any]]:
     for title, rows in groups.items():
         ends = [x for row in rows for x in row.interval or ()]
         span = (min(0.0, *ends), max(0.0, *ends)) if ends else None
-        ordered = [row for name in VERDICTS for row in rows if row.verdict == name]
+        ordered = [row for name in base.VERDICTS for row in rows if row.verdict == name]
         drawn = [(row, _bar(row.interval, span)) for row in ordered]
         yield {
             "title": title,
             "figure": figure,
-            "decided": [pair for pair in drawn if pair[0].verdict != UNCHECKED],
-            "open": [pair for pair in drawn if pair[0].verdict == UNCHECKED],
+            "decided": [pair for pair in drawn if pair[0].verdict != base.UNCHECKED],
+            "open": [pair for pair in drawn if pair[0].verdict == base.UNCHECKED],
         }
 
 

@@ -277,13 +277,18 @@ class Loop:
             total=steps, initial=state.step, desc=config.variant, unit="step", file=sys.stderr,
             disable=None if self.progress and writes else True,
         )  # fmt: skip
-        with bar, interruptible() as asked, self._closing():
-            while state.step < steps:
-                self._epoch(asked, bar, steps)
-                check_finite_loss(self, float(state.total))
-                yield state.step // per_epoch, float(state.total) / per_epoch
-                state.total.zero_()
-                self._perhaps_save(asked, bar)
+        with bar, interruptible() as asked:
+            try:
+                while state.step < steps:
+                    self._epoch(asked, bar, steps)
+                    check_finite_loss(self, float(state.total))
+                    yield state.step // per_epoch, float(state.total) / per_epoch
+                    state.total.zero_()
+                    self._perhaps_save(asked, bar)
+            finally:
+                if self.instruments is not None:
+                    self.instruments.close()
+                    state.watched = list(self.instruments.rows)
 
     def _epoch(self, asked: list[int], bar: tqdm, steps: int) -> None:
         """The rest of the epoch that the run stands in."""
@@ -371,15 +376,6 @@ class Loop:
             said = {name: getattr(state, name) for name in _SAID}
             keep(self.folder, tensors, {"config": self.config.model_dump(), **said})
         self._saved = time.monotonic()
-
-    @contextmanager
-    def _closing(self) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            if self.instruments is not None:
-                self.instruments.close()
-                self.state.watched = list(self.instruments.rows)
 
 
 def check_finite_loss(loop: Loop, loss: float) -> None:

@@ -33,15 +33,8 @@ from torch import Tensor
 
 from oversmoothing.experiments.models.checkpoints import weights_of
 from oversmoothing.simulations.running import provenance
+from oversmoothing.theory.support import files
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import (
-    output_folder,
-    parse_json,
-    read_bytes,
-    to_json,
-    write_atomically,
-    write_together,
-)
 
 FILES = ("config.json", "weights.safetensors", "log.csv", "metrics.json", "provenance.json")
 WATCHED = "watched.csv"
@@ -72,14 +65,14 @@ def save_run(
     If another process finished the same run first, its folder stays. Raises `InputError` where
     the folder cannot be written.
     """
-    parent = output_folder(folder.parent)
+    parent = files.output_folder(folder.parent)
     tensors = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
     contents: dict[str, bytes] = {
-        "config.json": to_json(dict(config)).encode(),
+        "config.json": files.to_json(dict(config)).encode(),
         "weights.safetensors": save(tensors),
         "log.csv": log.to_csv(index=False).encode(),
-        "metrics.json": to_json(dict(metrics)).encode(),
-        "provenance.json": to_json(provenance()).encode(),
+        "metrics.json": files.to_json(dict(metrics)).encode(),
+        "provenance.json": files.to_json(provenance()).encode(),
     }
     if watched is not None and len(watched):
         contents[WATCHED] = watched.to_csv(index=False).encode()
@@ -89,8 +82,8 @@ def save_run(
         # mkdtemp makes private folders; a result is as readable as any folder the user makes.
         partial.chmod(parent.stat().st_mode & 0o777)
         for name, content in contents.items():
-            write_atomically(partial / name, content)
-        write_atomically(partial / MANIFEST, to_json(manifest))
+            files.write_atomically(partial / name, content)
+        files.write_atomically(partial / MANIFEST, files.to_json(manifest))
         try:
             os.rename(partial, folder)
         except OSError as error:
@@ -113,7 +106,7 @@ def load_run(folder: Path) -> StoredRun:
     optional = (WATCHED,) if (folder / WATCHED).exists() else ()
     for name in (MANIFEST, *FILES, *optional):
         try:
-            contents[name] = read_bytes(folder / name, LARGEST)
+            contents[name] = files.read_bytes(folder / name, LARGEST)
         except InputError as error:
             raise _damaged(folder, str(error)) from error
     manifest = _object(contents[MANIFEST], folder, MANIFEST)
@@ -138,7 +131,7 @@ def load_run(folder: Path) -> StoredRun:
 
 def _object(content: bytes, folder: Path, name: str) -> dict[str, Any]:
     try:
-        parsed = parse_json(content.decode("utf-8"), name)
+        parsed = files.parse_json(content.decode("utf-8"), name)
     except (InputError, UnicodeDecodeError) as error:
         raise _damaged(folder, str(error)) from error
     if not isinstance(parsed, dict):
@@ -168,10 +161,10 @@ def keep(folder: Path, tensors: Mapping[str, Tensor], said: Mapping[str, Any]) -
     # To the last bit, and with NaN and infinity as Python writes and reads them.
     text = json.dumps(said, default=float)
     content = save(held, {"state": text, "digest": _digest(held, text)})
-    files: dict[str | os.PathLike[str], str | bytes] = {}
+    before: dict[str | os.PathLike[str], str | bytes] = {}
     if (folder / LAST).exists():
-        files[folder / PREVIOUS] = read_bytes(folder / LAST, LARGEST)
-    write_together({**files, folder / LAST: content})
+        before[folder / PREVIOUS] = files.read_bytes(folder / LAST, LARGEST)
+    files.write_together({**before, folder / LAST: content})
 
 
 def kept(folder: Path) -> tuple[Path, dict[str, Tensor], dict[str, Any]] | None:
@@ -181,9 +174,9 @@ def kept(folder: Path) -> tuple[Path, dict[str, Tensor], dict[str, Any]] | None:
     if path is None:
         return None
     try:
-        content = read_bytes(path, LARGEST)
+        content = files.read_bytes(path, LARGEST)
         tensors = load(content)
-        header: Any = parse_json(
+        header: Any = files.parse_json(
             content[8 : 8 + int.from_bytes(content[:8], "little")].decode(), ""
         )
         text = header["__metadata__"]["state"]

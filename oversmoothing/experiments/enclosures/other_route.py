@@ -23,7 +23,7 @@ from typing import TypeVar
 import flint
 import numpy as np
 
-from oversmoothing.experiments.enclosures import zonotope
+from oversmoothing.experiments.enclosures import network as weights, zonotope
 from oversmoothing.experiments.enclosures.balls import (
     Ball,
     Balls,
@@ -34,17 +34,6 @@ from oversmoothing.experiments.enclosures.balls import (
     in_order,
     middles,
     product,
-)
-from oversmoothing.experiments.enclosures.network import (
-    CUBIC,
-    QUICK,
-    Block,
-    FeedForward,
-    HeadWeights,
-    Network,
-    NormWeights,
-    Patches,
-    alike,
 )
 from oversmoothing.theory.support.sizes import Array
 
@@ -58,7 +47,7 @@ def _twice_below(x: Ball) -> Ball:
 
 def _gelu_tanh(x: Ball) -> Ball:
     # (1 + tanh u) / 2 = 1 / (1 + e^-2u)
-    u = x * (1 + CUBIC * (x * x)) * (8 / flint.arb.pi()).sqrt()
+    u = x * (1 + weights.CUBIC * (x * x)) * (8 / flint.arb.pi()).sqrt()
     return x / ((-u).exp() + 1)
 
 
@@ -76,12 +65,12 @@ OTHERWISE = {
     "gelu_tanh": Curve(_gelu_tanh),
     "silu": Curve(lambda x: _half_tanh(x, 1.0)),
     "relu": Curve(lambda x: (abs(x) + x) / 2),
-    "quick_gelu": Curve(lambda x: _half_tanh(x, QUICK)),
+    "quick_gelu": Curve(lambda x: _half_tanh(x, weights.QUICK)),
 }
 
 
 def other_streams(
-    network: Network, given: Array, known: Callable[[Array], Number]
+    network: weights.Network, given: Array, known: Callable[[Array], Number]
 ) -> Iterator[Number]:
     """As `enclosing.streams`."""
     patches = network.patches
@@ -98,13 +87,15 @@ def other_streams(
         yield X
 
 
-def other_box_ratios(network: Network, pixels: Array, eps: float) -> Iterator[zonotope.Zonotope]:
+def other_box_ratios(
+    network: weights.Network, pixels: Array, eps: float
+) -> Iterator[zonotope.Zonotope]:
     """As `enclosing.box_ratios`, [1, 1] each."""
     symbols = zonotope.Symbols()
     return map(_ratio, other_streams(network, pixels, lambda x: symbols.box(x, eps)))
 
 
-def _cut(patches: Patches, pixels: Array) -> Array:
+def _cut(patches: weights.Patches, pixels: Array) -> Array:
     """The patches anew, pixel by pixel."""
     p, (channels, height, width) = patches.side, pixels.shape
     return np.array([
@@ -114,7 +105,7 @@ def _cut(patches: Patches, pixels: Array) -> Array:
     ])  # fmt: skip
 
 
-def _behind(block: Block, X: Number) -> Number:
+def _behind(block: weights.Block, X: Number) -> Number:
     if block.placement == "post":
         mixed = _norm(block.output_norm_attention, _mixed(block, X))
         Y = _norm(block.norm_attention, (mixed + X).own())
@@ -129,7 +120,7 @@ def _behind(block: Block, X: Number) -> Number:
     return (_norm(block.output_norm_ffn, fed) + Y).own()
 
 
-def _norm(norm: NormWeights, X: Number) -> Number:
+def _norm(norm: weights.NormWeights, X: Number) -> Number:
     if norm.kind == "none":
         return X
     Y = X.centred() if norm.kind == "layer" else X
@@ -138,10 +129,10 @@ def _norm(norm: NormWeights, X: Number) -> Number:
     return (out if norm.shift is None else out.times(1.0, norm.shift)).own()
 
 
-def _mixed(block: Block, X: Number) -> Number:
+def _mixed(block: weights.Block, X: Number) -> Number:
     """sum_h A_h X W_V,h W_O,h + biases."""
     parts = []
-    for heads in reversed(alike(block.heads)):
+    for heads in reversed(weights.alike(block.heads)):
         A = reduce(add, [_attention(head, X, block) for head in reversed(heads)]).own()
         values = X.mapped(heads[0].W_V, heads[0].b_V).mapped(heads[0].W_O)
         parts.append(values.swapped().matmul(A.swapped()).swapped())
@@ -149,7 +140,7 @@ def _mixed(block: Block, X: Number) -> Number:
     return whole if block.b_O is None else whole.times(1.0, block.b_O)
 
 
-def _attention(head: HeadWeights, X: Number, block: Block) -> Number:
+def _attention(head: weights.HeadWeights, X: Number, block: weights.Block) -> Number:
     # Less what is constant in a row: X (W_Q W_K^T) X^T + 1 (W_K b_Q)^T X^T.
     queries = X.mapped(head.W_Q, head.b_Q).mapped(head.W_K.T)
     logits = X.matmul(queries.swapped()).times(block.scaling).swapped()
@@ -166,7 +157,7 @@ def other_softmax(logits: Number, causal: bool) -> Number:
     return powers.multiplied(powers.sums().chord(zonotope.INVERSE))
 
 
-def _ffn(ffn: FeedForward, X: Number) -> Number:
+def _ffn(ffn: weights.FeedForward, X: Number) -> Number:
     half, parts = ffn.W_in.shape[1] // 2, []
     for part in (slice(half, None), slice(None, half))[: 1 + (half > 0)]:
         hidden = X.mapped(ffn.W_in[:, part], None if ffn.b_in is None else ffn.b_in[part])

@@ -246,13 +246,6 @@ def squares(P: Zonotope, axes: tuple[int, ...], scale: float) -> Zonotope:
     return Zonotope(centre, generators, inflated(rest, 2 * terms + 8), P.of)
 
 
-def curved(z: Zonotope, slope: Array, middle: Array, error: Array) -> Zonotope:
-    """f(z), entry by entry, for f(x) = middle + slope (x - centre) +- error on the whole of z."""
-    rounding = _error(z.radius * np.abs(slope), 2, z.symbols)
-    rest = inflated(z.rest * np.abs(slope) + error + rounding, 4)
-    return Zonotope(middle, z.generators * slope, rest, z.of)
-
-
 class LeftDomainError(ArithmeticError):
     """A box on which a root, logarithm or quotient is not defined: it is too large."""
 
@@ -285,13 +278,16 @@ Line = tuple[float, float, float]
 
 
 def _applied(z: Zonotope, line: Callable[[float, float], Line]) -> Zonotope:
+    """f(z), entry by entry, for f(x) = middle + slope (x - centre) +- error on the whole of z."""
     centres, radii = z.centre.ravel().tolist(), z.radius.ravel().tolist()
     with at_precision(BITS):
         lines = np.array([line(c, r) for c, r in zip(centres, radii, strict=True)])
     slope, middle, error = lines.T.reshape(3, *z.centre.shape)
     if not np.isfinite(lines).all():
         raise LeftDomainError
-    return curved(z, slope, middle, error)
+    rounding = _error(z.radius * np.abs(slope), 2, z.symbols)
+    rest = inflated(z.rest * np.abs(slope) + error + rounding, 4)
+    return Zonotope(middle, z.generators * slope, rest, z.of)
 
 
 def upward(x: Ball) -> float:

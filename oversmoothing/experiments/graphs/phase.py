@@ -238,21 +238,6 @@ def _label_shares(Y: Matrix, labels: np.ndarray) -> Matrix:
     return np.array(shares)
 
 
-def _left_over(table: pd.DataFrame, clear: pd.DataFrame) -> str:
-    """The near ties, the rule of thumb's failures and the complex eigenvalues, counted."""
-    ties, near = int(table["tie"].sum()), int((~table["clear"]).sum())
-    wrong = clear[clear["thumb"] != clear["observed"]]
-    early = int((wrong["observed"] & (wrong["h"] < 0)).sum())
-    turning = int((table["a_imag"].abs() > ROUNDING).sum())
-    return (
-        f"{near} near ties were left out: {ties} are ties (graphs of several components), "
-        f"{near - ties} are too close for {DEPTH} layers. "
-        f"Homophily alone fails on {len(wrong)}: {early} smooth at an h < 0 nearer "
-        f"to 0 than it says, {len(wrong) - early} otherwise. The eigenvalue of A that decides is "
-        f"complex in {turning} of {len(table)}."
-    )
-
-
 def phase(
     count: int = 2000, seed: int = 0, attention: str = "walk", more: Sequence[Sentence] = ()
 ) -> Result:
@@ -285,7 +270,18 @@ def sentences(table: pd.DataFrame) -> list[Sentence]:
                 measured(count, *ends, of="graph"),
             )
         )
-    said.append(Sentence(_left_over(table, clear), measured(len(table), of="graph")))
+    ties, near = int(table["tie"].sum()), int((~table["clear"]).sum())
+    wrong = clear[clear["thumb"] != clear["observed"]]
+    early = int((wrong["observed"] & (wrong["h"] < 0)).sum())
+    turning = int((table["a_imag"].abs() > ROUNDING).sum())
+    says = (
+        f"{near} near ties were left out: {ties} are ties (graphs of several components), "
+        f"{near - ties} are too close for {DEPTH} layers. "
+        f"Homophily alone fails on {len(wrong)}: {early} smooth at an h < 0 nearer "
+        f"to 0 than it says, {len(wrong) - early} otherwise. The eigenvalue of A that decides is "
+        f"complex in {turning} of {len(table)}."
+    )
+    said.append(Sentence(says, measured(len(table), of="graph")))
     moderate = table[(table["h"] > -1) & (table["h"].abs() > 0.1)]
     for sign, chosen in (("h > 0.1", moderate["h"] > 0), ("-1 < h < -0.1", moderate["h"] < 0)):
         for side, which in (

@@ -122,8 +122,10 @@ def ladder(
         )
     known = everything = record(model, calibration, states=True, batch_size=batch_size)
     if copies:
-        images = altered(calibration, copies, seed)
-        everything = known.followed_by(record(model, images, batch_size=batch_size))
+        # Below these inputs altered copies of them.
+        more = record(model, altered(calibration, copies, seed), batch_size=batch_size)
+        logs = np.concatenate([known.logs, more.logs])
+        everything = Recording(torch.cat([known.start, more.start]), logs)
     few = min(standard, len(known))
     batches = stream(model, calibration[:few], batch_size=batch_size, attention=False)
     affine = affine_ffns(model, (batch.traces for batch in batches))

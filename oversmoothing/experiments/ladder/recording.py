@@ -54,11 +54,6 @@ class Recording:
         states = None if self.states is None else self.states[:, :count]
         return Recording(self.start[:count], self.logs[:count], states)
 
-    def followed_by(self, copies: "Recording") -> "Recording":
-        """These inputs and, below, altered copies of them; without states."""
-        logs = np.concatenate([self.logs, copies.logs])
-        return Recording(torch.cat([self.start, copies.start]), logs)
-
 
 def log_energies(X: Tensor) -> Tensor:
     """(log ||HFC||_F, log ||LFC||_F) of X [..., n, d]: [..., 2] float64; centred first."""

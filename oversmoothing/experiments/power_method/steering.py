@@ -23,6 +23,7 @@ scale, and the tilt is measured.
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +37,7 @@ from oversmoothing.experiments.inspection.spectra import Direction
 from oversmoothing.experiments.intervals import FEWEST, in_words, mean_interval
 from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.experiments.study.atlas import factors
+from oversmoothing.experiments.study.lever import adding
 from oversmoothing.simulations.drawing.result import Sentence, measured
 from oversmoothing.simulations.running import steps
 from oversmoothing.theory.support.errors import InputError
@@ -194,57 +196,38 @@ def thresholds(model: Model, by_norm: Sequence[float], u: Matrix) -> Matrix:
 @contextmanager
 def steering(model: Model, u: Matrix, alphas: Matrix) -> Iterator[None]:
     """Within it the model's layers have the further head."""
-    heads: dict[int, _Head] = {}
-    with ExitStack() as hooks:
-        for layer, alpha in zip(model.layers, alphas.tolist(), strict=True):
-            norm = layer.norm_attention.module
-            if norm is None or layer.placement != "pre" or layer.attention is layer.block:
-                raise InputError(
-                    f"the model '{model.name}' has no norm in front of its attention, or no "
-                    "attention, as a module of its own: steering reads what the one gives, and "
-                    "adds to what the other does"
-                )
-            # A block that serves several layers is called for each of them in turn.
-            if id(layer.block) in heads:
-                heads[id(layer.block)].alphas.append(alpha)
-                continue
-            head = heads[id(layer.block)] = _Head(
-                torch.from_numpy(u), [alpha], model.causal, layer.output_scale
+    multiples: dict[int, list[float]] = {}
+    for layer, alpha in zip(model.layers, alphas.tolist(), strict=True):
+        norm = layer.norm_attention.module
+        if norm is None or layer.placement != "pre" or layer.attention is layer.block:
+            raise InputError(
+                f"the model '{model.name}' has no norm in front of its attention, or no "
+                "attention, as a module of its own: steering reads what the one gives, and "
+                "adds to what the other does"
             )
-            hooks.callback(norm.register_forward_hook(head.keep).remove)
-            where = layer.attention if layer.out is None else layer.out
-            hooks.callback(where.register_forward_hook(head.add).remove)
+        # A block that serves several layers is called for each of them in turn.
+        multiples.setdefault(id(layer.block), []).append(alpha)
+    with ExitStack() as hooks:
+        for layer in {id(each.block): each for each in model.layers}.values():
+            normed: list[Tensor] = []
+            in_turn = cycle(multiples[id(layer.block)])
+
+            def keep(module: Any, given: Any, output: Tensor, normed: Any = normed) -> None:
+                normed[:] = [output]
+
+            def added(normed: Any = normed, in_turn: Any = in_turn) -> Tensor:
+                along = normed[0] @ torch.from_numpy(u).to(normed[0])
+                even = along.mean(-1, keepdim=True).expand_as(along)
+                if model.causal:
+                    number = torch.arange(1, along.shape[-1] + 1, device=along.device)
+                    even = along.cumsum(-1) / number
+                further: Tensor = next(in_turn) * even[..., None] * torch.from_numpy(u).to(along)
+                return further
+
+            assert layer.norm_attention.module is not None
+            hooks.enter_context(layer.norm_attention.module.register_forward_hook(keep))
+            hooks.enter_context(adding(layer, added))
         yield
-
-
-@dataclass
-class _Head:
-    """The further head of one block, as two hooks: of the norm, and of attention behind it; alphas:
-    of the layers that it serves as; scale: what the sublayer multiplies its output with."""
-
-    u: Tensor
-    alphas: list[float]
-    causal: bool
-    scale: Tensor | float = 1.0
-    normed: Tensor | None = None
-    seen: int = 0
-
-    def keep(self, module: Any, given: Any, output: Tensor) -> None:
-        self.normed = output
-
-    def add(self, module: Any, given: Any, output: Any) -> Any:
-        first = output[0] if isinstance(output, tuple) else output
-        assert self.normed is not None
-        u = self.u.to(first)
-        along = self.normed @ u
-        even = along.mean(-1, keepdim=True).expand_as(along)
-        if self.causal:
-            even = along.cumsum(-1) / torch.arange(1, along.shape[-1] + 1, device=along.device)
-        alpha = self.alphas[self.seen % len(self.alphas)]
-        self.seen += 1
-        scale = self.scale.to(first) if isinstance(self.scale, Tensor) else self.scale
-        first = first + alpha * even[..., None] * u / scale
-        return (first, *output[1:]) if isinstance(output, tuple) else first
 
 
 def steered_tilts(

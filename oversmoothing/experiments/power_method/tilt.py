@@ -20,17 +20,8 @@ from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.spectra import Direction
 from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, mean_interval, mean_intervals
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.power_method.steering import (
-    Matrix,
-    eigendirections,
-    on_steering,
-    principal,
-    product,
-    random_bases,
-    scales,
-    shares,
-    steered_tilts,
-)
+from oversmoothing.experiments.power_method import steering
+from oversmoothing.experiments.power_method.steering import Matrix
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.errors import InputError, whole_number
@@ -73,7 +64,7 @@ class Tilts(Result):
         sentences = self._sentences()
         if steered is not None:
             tables["steered"] = Table(steered, shown=[*map(str, steered)], number="{:.3f}")
-            sentences.append(on_steering(steered, model, inputs))
+            sentences.append(steering.on_steering(steered, model, inputs))
         super().__init__(
             "tilt",
             f"{model}: the tilt of its tokens over the attention of each layer",
@@ -140,13 +131,13 @@ def tilts(
         raise InputError("steering takes inputs one by one: give a list or a tensor")
     whole = hasattr(inputs, "shape") or isinstance(inputs, Mapping)
     given: Any = inputs if whole else list(inputs)
-    by_norm = scales(model, given)
+    by_norm = steering.scales(model, given)
     directions = [
-        eigendirections(product(layer, scale))
+        steering.eigendirections(steering.product(layer, scale))
         for layer, scale in zip(model.layers, by_norm, strict=True)
     ]
     rng = np.random.default_rng(seed)
-    drawn = [random_bases(random, model.width, k, rng) for k in (1, 2)]
+    drawn = [steering.random_bases(random, model.width, k, rng) for k in (1, 2)]
     # Of each layer, batch by batch: the share in front of it and the tilt of every eigendirection
     # [inputs, directions], the tilts of random lines and planes [inputs, random].
     parts: list[list[tuple[Matrix, ...]]] = [[] for _ in model.layers]
@@ -159,13 +150,17 @@ def tilts(
             )
             before, after = _of_each(X, own), _of_each(Y, own)
             part.append(
-                (before, after - before, *(shares(Y, each) - shares(X, each) for each in drawn))
+                (
+                    before,
+                    after - before,
+                    *(steering.shares(Y, each) - steering.shares(X, each) for each in drawn),
+                )
             )
     rank_random, rank_other = np.empty((2, len(parts), 2))
     starts, moved, values = [], [], []
     for number, (part, own) in enumerate(zip(parts, directions, strict=True)):
         start, tilt, lines, planes = (np.concatenate(each) for each in zip(*part, strict=True))
-        picks = [principal(own, rule) for rule in ("power", "residual")]
+        picks = [steering.principal(own, rule) for rule in ("power", "residual")]
         means = tilt.mean(0)
         for k, pick in enumerate(picks):
             alike = planes if own[pick].basis.shape[1] == 2 else lines
@@ -175,7 +170,7 @@ def tilts(
         starts.append(start[:, picks].T)
         moved.append(tilt[:, picks].T)
         values.append([own[pick].value for pick in picks])
-    steered = steered_tilts(model, given, seed=seed) if steer else None
+    steered = steering.steered_tilts(model, given, seed=seed) if steer else None
     both = np.stack(moved), np.stack(starts)
     return Tilts(model.name, *both, rank_random, rank_other, np.array(values), steered, seed)
 
@@ -186,5 +181,5 @@ def _of_each(X: Matrix, directions: list[Direction]) -> Matrix:
     for k in (1, 2):
         which = [i for i, each in enumerate(directions) if each.basis.shape[1] == k]
         if which:
-            each[:, which] = shares(X, np.stack([directions[i].basis for i in which]))
+            each[:, which] = steering.shares(X, np.stack([directions[i].basis for i in which]))
     return each

@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import count, extract
-from oversmoothing.experiments.ladder.recording import GAP_NAMES, spectral_gaps
+from oversmoothing.experiments.ladder.recording import GAP_NAMES, log_ratio, spectral_gaps
 from oversmoothing.experiments.models.model import Model, evaluating
 from oversmoothing.experiments.repeated.blocks import (
     BATCH,
@@ -37,7 +37,7 @@ from oversmoothing.experiments.repeated.blocks import (
     plain_attention,
     runs,
 )
-from oversmoothing.experiments.repeated.growth import lengths
+from oversmoothing.experiments.repeated.growth import lengths, loop_laws
 from oversmoothing.experiments.repeated.predictors import (
     COLLAPSED,
     EARLY,
@@ -45,10 +45,10 @@ from oversmoothing.experiments.repeated.predictors import (
     GAP,
     LINE,
     LOCAL,
+    LOOKED_AT,
     choose,
-    early_predictions,
     few_tokens,
-    local_predictions,
+    from_law,
     looped,
     outcomes,
     score_loops,
@@ -285,8 +285,7 @@ def loop(
             with torch.no_grad(), evaluating(model.module):
                 for place, group in enumerate(chosen):
                     blocks = [run.blocks[number - 1] for number in group]
-                    X = run.states[group[0] - 1]
-                    gap = gaps[:, [number - 1 for number in group]].sum(1)
+                    X, gap = run.states[group[0] - 1], gaps[:, [k - 1 for k in group]].sum(1)
                     own, predicted, logs = _group(model, blocks, X, gap, loops)
                     curves[place].append(logs)
                     names |= dict.fromkeys(predicted)
@@ -327,17 +326,19 @@ def _group(
     for f in blocks:
         check_consensus(f, at)
         at = f(at)
-    predicted: dict[str, Any] = {}
-    predicted[LOCAL], laws = local_predictions(blocks, X, loops)
+    n, starts = X.shape[1], log_ratio(X).numpy()
+    laws = loop_laws(blocks, X.mean(1), n, loops)
+    own = [from_law(*each, loops) for each in zip(laws, starts, strict=True)]
+    predicted: dict[str, Any] = {LOCAL: np.array(own)}
     # Of images, whose blocks know no positions; those of texts may.
-    n = X.shape[1]
     if model.modality == "vision" and not any(f.given_as_long_as(n) for f in blocks):
         for number in FEW:
             if number < n:
                 predicted[few_tokens(number)] = token_predictions(blocks, X, number, loops)
     run = looped(blocks, X, loops)
     predicted[GAP] = run.logs[0] + loops * gap.numpy()
-    predicted[EARLY] = early_predictions(run.logs, loops)
+    early, seen = run.logs[LOOKED_AT // 2], run.logs[LOOKED_AT]
+    predicted[EARLY] = seen + (seen - early) / np.log(2) * np.log(loops / LOOKED_AT)
     rows = []
     for start, outcome, law in zip(np.exp(run.logs[0]).tolist(), outcomes(run), laws, strict=True):
         rows.append(

@@ -33,7 +33,6 @@ from oversmoothing.experiments import intervals
 from oversmoothing.experiments.inspection.states import ALONE, clusters
 from oversmoothing.experiments.ladder.recording import log_energies, log_ratio
 from oversmoothing.experiments.repeated.blocks import BlockMap
-from oversmoothing.experiments.repeated.growth import loop_laws
 from oversmoothing.theory.at_consensus import LoopLaw
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -167,28 +166,12 @@ def from_law(law: LoopLaw, start: float, loops: int) -> float:
     return start + law.exponent * float(np.log1p(loops / before))
 
 
-def local_predictions(
-    blocks: Sequence[BlockMap], X: Tensor, loops: int
-) -> tuple[Array, list[LoopLaw]]:
-    """log HFC/LFC [b] at the end by the local law of each input, and the laws."""
-    starts = log_ratio(X).numpy()
-    laws = loop_laws(blocks, X.mean(1), X.shape[1], loops)
-    return np.array([from_law(*each, loops) for each in zip(laws, starts, strict=True)]), laws
-
-
 def token_predictions(blocks: Sequence[BlockMap], X: Tensor, number: int, loops: int) -> Array:
     """log HFC/LFC [b] at the end by `number` tokens looped alone."""
     n = X.shape[1]
     chosen = torch.linspace(0, n - 1, number).round().long()
     few = looped(blocks, X[:, chosen].contiguous(), loops).logs
     return np.asarray(log_ratio(X).numpy() + few[-1] - few[0])
-
-
-def early_predictions(logs: Array, loops: int) -> Array:
-    """log HFC/LFC [b] at the end, from the logs [LOOKED_AT + 1 or more, b] of the first loops."""
-    seen = LOOKED_AT
-    slope = (logs[seen] - logs[seen // 2]) / np.log(seen / (seen // 2))
-    return np.asarray(logs[seen] + slope * np.log(loops / seen))
 
 
 LINE = float(np.log(COLLAPSED))

@@ -374,14 +374,22 @@ def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def atlas(rows: pd.DataFrame) -> Result:
     """The rows with a table that compares the models, vision and text, and a picture by depth."""
     parts = rows, rows[rows["head"] == 0], rows[rows["head"] > 0]
-    own, layers, heads = (each.groupby(["model", "weights"], sort=False) for each in parts)
-    table = own[["modality", "layers", "d"]].first()
+    every, layers, heads = (each.groupby(["model", "weights"], sort=False) for each in parts)
+    table = every[["modality", "layers", "d"]].first()
     table["negative"], table["head_negative"] = (x["negative"].mean() for x in (layers, heads))
     table = table.join(layers[["disc", "alignment", "asymmetry"]].mean())
     table = table.join(heads[["sink", "consensus"]].mean()).reset_index()
     table["weights"] = table["weights"].str[:8]
-    kinds = [each for each in ("vision", "text") if (table["modality"] == each).any()]
-    said = [_of_kind(table, each) for each in kinds]
+    said = []
+    for kind in ("vision", "text"):
+        own = table[table["modality"] == kind]
+        if len(own):
+            leans = own["alignment"]
+            says = (
+                f"{kind}: H, gain folded in, leans towards -I in {(leans > 0).sum()} of "
+                f"{len(own)} models (alignment {leans.min():+.2f} to {leans.max():+.2f})."
+            )
+            said.append(Sentence(says, measured(len(own), of="model")))
     return Result(
         "atlas",
         f"H of {len(table)} trained models, layer by layer and head by head",
@@ -391,16 +399,6 @@ def atlas(rows: pd.DataFrame) -> Result:
         details={"columns": dict(SCHEMA)},
         picture=lambda: drawn(rows),
     )
-
-
-def _of_kind(table: pd.DataFrame, kind: str) -> Sentence:
-    own = table[table["modality"] == kind]
-    towards = int((own["alignment"] > 0).sum())
-    says = (
-        f"{kind}: H, gain folded in, leans towards -I in {towards} of {len(own)} models (alignment "
-        f"{own['alignment'].min():+.2f} to {own['alignment'].max():+.2f})."
-    )
-    return Sentence(says, measured(len(own), of="model"))
 
 
 def drawn(rows: pd.DataFrame) -> Figure:

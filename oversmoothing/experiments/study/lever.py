@@ -18,7 +18,7 @@ sublayer, with its attention and stream as they were, added up over the layers. 
 later layers do with the difference.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
+from torch.utils.hooks import RemovableHandle
 
 from oversmoothing.experiments.inspection.extract import (
     batches,
@@ -140,13 +141,8 @@ def applied(model: Model, change: Change, batch: Any) -> Iterator[None]:
     """
     light = Light(model.module, model.layers, batch, model.dtype, lambda number, caught: None)
 
-    def add(module: Any, args: Any, output: Any) -> Any:
-        number = light.seen
-        layer, (A, X) = model.layers[number], light.present()
-        first = output[0] if isinstance(output, tuple) else output
-        added = change.added(number, layer, A, X) / layer.output_scale
-        changed = first + added.view_as(first)
-        return (changed, *output[1:]) if isinstance(output, tuple) else changed
+    def added() -> Tensor:
+        return change.added(light.seen, model.layers[light.seen], *light.present())
 
     with ExitStack() as hooks:
         for layer in {id(each.block): each for each in model.layers}.values():
@@ -155,10 +151,24 @@ def applied(model: Model, change: Change, batch: Any) -> Iterator[None]:
                     "the attention of this model is no module of its own: its output cannot be "
                     "changed"
                 )
-            where = layer.attention if layer.out is None else layer.out
-            hooks.callback(where.register_forward_hook(add).remove)
+            hooks.enter_context(adding(layer, added))
         with running(light):
             yield
+
+
+def adding(layer: Layer, added: Callable[[], Tensor]) -> RemovableHandle:
+    """Within it added() goes to what attention adds to the stream, in each call of the layer's
+    block."""
+
+    def add(module: Any, args: Any, output: Any) -> Any:
+        first = output[0] if isinstance(output, tuple) else output
+        own = layer.output_scale
+        own = own.to(first) if isinstance(own, Tensor) else own
+        changed = first + (added() / own).view_as(first)
+        return (changed, *output[1:]) if isinstance(output, tuple) else changed
+
+    where = layer.attention if layer.out is None else layer.out
+    return where.register_forward_hook(add)
 
 
 def _bare(layer: Layer, X: Tensor) -> Tensor:

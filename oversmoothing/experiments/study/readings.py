@@ -28,24 +28,9 @@ from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, named, sh
 from oversmoothing.experiments.models.model import Layer, Model, Trace
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.sources import open_model
-from oversmoothing.experiments.study.atlas import (
-    Folding,
-    factors,
-    in_all,
-    own_values,
-    value_spectra_table,
-    whole_values,
-)
+from oversmoothing.experiments.study import atlas
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
-from oversmoothing.simulations.spectra.head_values import (
-    CLASSES as LAYER_CLASSES,
-    SAFETY,
-    HeadValues,
-    mean_attention,
-    normalised,
-    quotient_values,
-    spectral_verdicts,
-)
+from oversmoothing.simulations.spectra import head_values
 from oversmoothing.simulations.state import one_thread, undisturbed
 from oversmoothing.theory.spectra.layer_discs import multipliers
 from oversmoothing.theory.support.errors import InputError
@@ -55,28 +40,28 @@ from oversmoothing.theory.verdict.verdict import heads_verdict
 
 Attention = NDArray[np.floating]
 
-CLASSES = (*LAYER_CLASSES, "undecided")
+CLASSES = (*head_values.CLASSES, "undecided")
 SHOWN = ("reading", "class", "count", "cases", "images", "percent", "percent_low", "percent_high")
 
 
 # (layer, attention [m, heads, n, n], folding) -> [m, cases of one image], each one of CLASSES.
-Reading = Callable[[Layer, Attention, Folding], NDArray[np.str_]]
+Reading = Callable[[Layer, Attention, atlas.Folding], NDArray[np.str_]]
 
 
 def by_spectra(
-    layer: Layer, attention: Attention, folding: Folding, *, heads: bool, alone: bool = False
+    layer: Layer, attention: Attention, folding: atlas.Folding, *, heads: bool, alone: bool = False
 ) -> NDArray[np.str_]:
     """Where |1 + h a| is largest; alone: for each h_j by itself, else over all pairs.
 
     heads: of each head's own A and H_h, with its d - r zeros; else of the mean A and the whole H.
     """
-    A = _plain(attention) if heads else mean_attention(attention)[:, None]
-    H = own_values(layer, folding) if heads else [whole_values(layer, folding)]
+    A = _plain(attention) if heads else head_values.mean_attention(attention)[:, None]
+    H = atlas.own_values(layer, folding) if heads else [atlas.whole_values(layer, folding)]
     if alone:
-        each = (zip(image, H, strict=True) for image in normalised(A))
+        each = (zip(image, H, strict=True) for image in head_values.normalised(A))
         return np.stack([np.concatenate([_alone(*pair) for pair in pairs]) for pairs in each])
     index = np.tile(np.arange(len(H)), len(A))
-    verdicts = spectral_verdicts(A.reshape(-1, *A.shape[2:]), H, index)
+    verdicts = head_values.spectral_verdicts(A.reshape(-1, *A.shape[2:]), H, index)
     return np.asarray(verdicts.dominant).reshape(len(A), len(H))
 
 
@@ -86,10 +71,10 @@ _OF_ALL_HEADS = {
 }  # fmt: skip
 
 
-def reading_e3(layer: Layer, attention: Attention, folding: Folding) -> NDArray[np.str_]:
+def reading_e3(layer: Layer, attention: Attention, folding: atlas.Folding) -> NDArray[np.str_]:
     """E3: rho(I + sum_h H_h) against the radius of Y -> Y + sum_h B_h Y W_h on the quotient."""
-    W = factors(layer, folding)
-    verdicts = (heads_verdict(A=A, W=W).verdict for A in normalised(attention))
+    W = atlas.factors(layer, folding)
+    verdicts = (heads_verdict(A=A, W=W).verdict for A in head_values.normalised(attention))
     return np.array([[_OF_ALL_HEADS[each]] for each in verdicts])
 
 
@@ -105,7 +90,7 @@ READINGS: dict[str, tuple[Reading, str]] = {
 
 def layer_cases(
     layer: Layer, A: Attention, number: int = 1, readings: Sequence[str] = tuple(READINGS),
-    folding: Folding = "unfolded", images: Sequence[int] = (),
+    folding: atlas.Folding = "unfolded", images: Sequence[int] = (),
 ) -> pd.DataFrame:  # fmt: skip
     """How many cases of each image and reading fall in each class, in layer `number` (from 1).
 
@@ -131,16 +116,18 @@ def _plain(attention: Attention) -> Attention:
     return attention if attention.dtype == np.float64 else attention.astype(np.float32, copy=False)
 
 
-def _alone(A: Array, head: HeadValues) -> NDArray[np.str_]:
+def _alone(A: Array, head: head_values.HeadValues) -> NDArray[np.str_]:
     """The class of every h_j alone, [d], A [n, n] with rows summing to 1; h_j = 0 is a tie."""
     h, errors = head.discs.centres, head.discs.radii
     if len(A) == 1:
         return np.full(len(h), "consensus")
-    a, error = quotient_values(A)
+    a, error = head_values.quotient_values(A)
     moduli = np.abs(multipliers(a, h))
     place = moduli.argmax(axis=0)
     margin = np.abs(1 + h) - moduli.max(axis=0)
-    doubt = SAFETY * (np.abs(h) * error + 2 * errors + 4 * np.finfo(np.float64).eps * (1 + abs(h)))
+    doubt = head_values.SAFETY * (
+        np.abs(h) * error + 2 * errors + 4 * np.finfo(np.float64).eps * (1 + abs(h))
+    )
     smallest = a[place].real <= a.real.min() + 2 * error
     wins = [np.abs(margin) <= doubt, margin > 0, smallest]
     return np.select(wins, ["tie", "consensus", "smallest"], "other")
@@ -190,7 +177,7 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
 @undisturbed()
 def readings_of(
     models: Mapping[str, Any], inputs: Tensor | Iterable[Any],
-    readings: Sequence[str] = tuple(READINGS), folding: Folding = "unfolded",
+    readings: Sequence[str] = tuple(READINGS), folding: atlas.Folding = "unfolded",
     costly_inputs: int = 10, batch_size: int = 10,
 ) -> pd.DataFrame:  # fmt: skip
     """The table for several models over the same inputs, with the column `model` in front.
@@ -218,7 +205,7 @@ def readings_of(
 
 
 def _cases(
-    model: Model, inputs: Any, readings: Sequence[str], folding: Folding, costly_inputs: int,
+    model: Model, inputs: Any, readings: Sequence[str], folding: atlas.Folding, costly_inputs: int,
     batch_size: int,
 ) -> pd.DataFrame:  # fmt: skip
     """Those of every layer, taken while the pass is in it, whose attention is then dropped."""
@@ -281,7 +268,7 @@ def nearest(table: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def readings(
-    model: Model, inputs: Any, names: Sequence[str], folding: Folding, costly_inputs: int
+    model: Model, inputs: Any, names: Sequence[str], folding: atlas.Folding, costly_inputs: int
 ) -> Result:
     """Of one model, and where the eigenvalues of its H lie.
 
@@ -289,7 +276,7 @@ def readings(
     is nearest to the published columns (of pictures), and over how many inputs the intervals are.
     """
     table = readings_of({model.name: model}, inputs, names, folding, costly_inputs)
-    spectra = value_spectra_table(model)
+    spectra = atlas.value_spectra_table(model)
     images = dict.fromkeys(table["images"].tolist())
     own = table[table["class"] == "consensus"]
     each = [f"{row.percent:.0f} % of cases by {row.reading} ({READINGS[str(row.reading)][1]})"
@@ -309,7 +296,7 @@ def readings(
             "points away: another model, so no reproduction."
         )
         sentences.append(Sentence(says, measured(min(images))))
-    overall = in_all(spectra)
+    overall = atlas.in_all(spectra)
     return Result(
         "readings",
         f"{model.name}: which eigenvalue dominates its layers (Table 1 of the paper)?",

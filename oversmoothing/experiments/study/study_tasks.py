@@ -104,7 +104,12 @@ class ImageTask(Task):
 
     def __init__(self, name: str, data: Path | None) -> None:
         self.name, self.data = name, data
-        self.parts = _images(name, data)
+        if name == "digits":
+            self.parts = digits()
+        else:
+            held = cifar("cifar100", data, progress=False)
+            every = (held.train, held.validation, held.test)
+            self.parts = DataParts(*(_smaller(each, name) for each in every))
         size, colours = self.parts.test.pixels.shape[-1], 1 if name == "digits" else 3
         patch = 4 if colours == 3 else 2
         classes = {"cifar20": 20, "digits": 10}.get(name, 100)
@@ -234,15 +239,6 @@ def task(name: str, data: Path | None = None) -> Task:
     if name.startswith("bible"):
         return TextTask(name == "bible-masked")
     return ImageTask(name, data)
-
-
-def _images(name: str, data: Path | None) -> DataParts:
-    if name == "digits":
-        return digits()
-    parts = cifar("cifar100", data, progress=False)
-    return DataParts(
-        *(_smaller(each, name) for each in (parts.train, parts.validation, parts.test))
-    )
 
 
 def _smaller(images: LabelledImages, name: str) -> LabelledImages:

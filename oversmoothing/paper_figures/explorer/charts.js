@@ -61,14 +61,10 @@ const place = (x, size) => size / 2 + x * size * 0.46;
 function seen(X, n, d) {
   const found = new Float64Array(2 * n);
   let top = 0;
-  for (let i = 0; i < n; i += 1) {
-    let sum = 0;
-    for (let j = 0; j < d; j += 1) sum += X[i * d + j] ** 2;
-    top = Math.max(top, Math.sqrt(sum));
-  }
+  for (let i = 0; i < n; i += 1) top = Math.max(top, Math.hypot(...X.subarray(i * d, (i + 1) * d)));
   for (let i = 0; top > 0 && i < n; i += 1)
     for (let j = 0; j < d; j += 1) {
-      const [u, v] = direction(j, d, i, n);
+      const [u, v] = direction(j, d);
       found[2 * i] += (u * X[i * d + j]) / top;
       found[2 * i + 1] += (v * X[i * d + j]) / top;
     }

@@ -11,9 +11,7 @@ Explorer.evolve = function (state, attentions, value) {
   const owned = attentions.map((_, head) =>
     Int32Array.from([...value.owner.keys()].filter((j) => value.owner[j] === head)));
   const feeds = couplings.some((g) => g !== null);
-  const X = Explorer.start(state, d);
-  let mean = columnMeans(X, n, d), hfc = X.slice();
-  subtractMeans(hfc, mean, n, d);
+  let hfc = Explorer.start(state, d).slice(), mean = centre(hfc, n, d);
   let hScale = 0, mScale = 0, turn = Explorer.rotation({ turn: 0 }, d);
   const back = Explorer.transposed(R, d);
   const found = { log: [], cosMean: [], cosMin: [], rank: [], tokens: [] };
@@ -25,16 +23,15 @@ Explorer.evolve = function (state, attentions, value) {
     const U = plain ? hfc : Explorer.product(hfc, fromInverse, d);
     const V = new Float64Array(n * d), fed = new Float64Array(d);
     owned.forEach((columns, head) => attend(attentions[head], U, V, columns, n, d));
-    if (feeds)
-      for (let j = 0; j < d; j += 1) {
-        const g = couplings[value.owner[j]];
-        if (g) for (let k = 0; k < n; k += 1) fed[j] += g[k] * U[k * d + j];
-      }
+    for (let j = 0; feeds && j < d; j += 1) {
+      const g = couplings[value.owner[j]];
+      if (g) for (let k = 0; k < n; k += 1) fed[j] += g[k] * U[k * d + j];
+    }
     let next = Explorer.product(V, onward, d);
     for (let k = 0; k < next.length; k += 1) next[k] += hfc[k];
     // P(HFC + A HFC W): what A HFC has of a mean goes to the mean, and no rounding of it stays here,
     // where it would outlive an HFC that decays.
-    subtractMeans(next, columnMeans(next, n, d), n, d);
+    centre(next, n, d);
     const coordinates = plain ? mean : Explorer.product(mean, fromInverse, d);
     let nextMean = Explorer.product(coordinates, onward, d);
     for (let k = 0; k < d; k += 1) nextMean[k] += mean[k];
@@ -72,25 +69,22 @@ function attend(A, U, V, columns, n, d) {
 function coupling(A, n) {
   const g = new Float64Array(n);
   for (let i = 0; i < n; i += 1) for (let j = 0; j < n; j += 1) g[j] += A[i * n + j];
-  let largest = 0;
-  for (let j = 0; j < n; j += 1) largest = Math.max(largest, Math.abs(g[j] = (g[j] - 1) / n));
-  return largest <= 2 ** -50 ? null : g;
+  for (let j = 0; j < n; j += 1) g[j] = (g[j] - 1) / n;
+  return g.every((x) => Math.abs(x) <= 2 ** -50) ? null : g;
 }
 
-function columnMeans(X, n, d) {
+// Take the mean token out of X, in place; it is returned.
+function centre(X, n, d) {
   const mean = new Float64Array(d);
-  for (let i = 0; i < n; i += 1) for (let j = 0; j < d; j += 1) mean[j] += X[i * d + j];
-  return mean.map((x) => x / n);
-}
-
-function subtractMeans(X, mean, n, d) {
-  for (let i = 0; i < n; i += 1) for (let j = 0; j < d; j += 1) X[i * d + j] -= mean[j];
+  X.forEach((x, k) => { mean[k % d] += x; });
+  mean.forEach((sum, j) => { mean[j] = sum / n; });
+  X.forEach((_, k) => { X[k] -= mean[k % d]; });
+  return mean;
 }
 
 // Divide by a power of two, in place; its exponent is returned.
 function normalise(X) {
-  let top = 0;
-  for (let k = 0; k < X.length; k += 1) top = Math.max(top, Math.abs(X[k]));
+  const top = X.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
   if (top === 0 || !Number.isFinite(top)) return 0;
   const exponent = Math.floor(Math.log2(top));
   const factor = 2 ** -exponent;
@@ -114,19 +108,13 @@ function joined(hfc, hScale, mean, mScale, n, d) {
 // log10 HFC/LFC; mean and minimum of the signed cosine over pairs of distinct non-zero tokens;
 // effective rank, exp of the entropy of the normalised singular values. NaN where undefined.
 function measure(found, hfc, hScale, mean, mScale, X, n, d) {
-  const high = Math.sqrt(sumOfSquares(hfc)), low = Math.sqrt(n * sumOfSquares(mean));
+  const high = Math.sqrt(Explorer.squares(hfc)), low = Math.sqrt(n * Explorer.squares(mean));
   found.log.push(high === 0 && low === 0 ? NaN
     : Math.log10(high) - Math.log10(low) + (hScale - mScale) * Math.log10(2));
   const unit = [];
   for (let i = 0; i < n; i += 1) {
-    const row = X.subarray(i * d, (i + 1) * d);
-    let top = 0, sum = 0;
-    for (let j = 0; j < d; j += 1) top = Math.max(top, Math.abs(row[j]));
-    if (top === 0) continue;
-    for (let j = 0; j < d; j += 1) sum += (row[j] / top) ** 2;
-    const size = Math.sqrt(sum), scaled = new Float64Array(d);
-    for (let j = 0; j < d; j += 1) scaled[j] = row[j] / top / size;
-    unit.push(scaled);
+    const row = X.subarray(i * d, (i + 1) * d), size = Math.hypot(...row);
+    if (size > 0) unit.push(row.map((x) => x / size));
   }
   let sum = 0, least = 1;
   for (let i = 0; i < unit.length; i += 1)
@@ -145,12 +133,6 @@ function measure(found, hfc, hScale, mean, mScale, X, n, d) {
   let entropy = 0;
   for (const s of sigma) if (s > 0) entropy -= (s / total) * Math.log(s / total);
   found.rank.push(total > 0 ? Math.exp(entropy) : NaN);
-}
-
-function sumOfSquares(X) {
-  let sum = 0;
-  for (let k = 0; k < X.length; k += 1) sum += X[k] * X[k];
-  return sum;
 }
 
 // All that the page shows of a state. What has not changed since the last call is kept.

@@ -11,27 +11,18 @@ Explorer.attentions = function (state) {
 Explorer.DRAWN = ["softmax", "psd", "symmetric"];
 
 function attention(state, head) {
-  const n = state.n, A = new Float64Array(n * n);
-  if (Explorer.DRAWN.includes(state.kind)) {
-    const logits = Explorer.logits(state, head);
-    for (let i = 0; i < n; i += 1) {
-      const seen = state.causal ? i + 1 : n;
-      let top = -Infinity, total = 0;
-      for (let j = 0; j < seen; j += 1) top = Math.max(top, logits[i * n + j]);
-      for (let j = 0; j < seen; j += 1) total += A[i * n + j] = Math.exp(logits[i * n + j] - top);
-      for (let j = 0; j < seen; j += 1) A[i * n + j] /= total;
-    }
-    return A;
-  }
+  const n = state.n, A = new Float64Array(n * n), drawn = Explorer.DRAWN.includes(state.kind);
+  const logits = drawn ? Explorer.logits(state, head) : null;
   for (let i = 0; i < n; i += 1) {
+    const seen = state.causal ? i + 1 : n, row = A.subarray(i * n, i * n + seen);
+    const scores = drawn ? logits.subarray(i * n, i * n + seen) : [0], top = Math.max(...scores);
     let total = 0;
-    for (let j = 0; j < n; j += 1) {
-      const hidden = state.causal && j > i;
-      total += A[i * n + j] = hidden ? 0 : weight(state, i, j);
-    }
+    for (let j = 0; j < seen; j += 1)
+      total += row[j] = drawn ? Math.exp(scores[j] - top) : weight(state, i, j);
+    if (!drawn && !state.causal) continue;
     // A mask takes weight away: the rest is divided by its sum. Row 1 sees itself alone.
-    if (state.causal && total > 0) for (let j = 0; j <= i; j += 1) A[i * n + j] /= total;
-    if (state.causal && !(total > 0)) A[i * n + i] = 1;
+    if (total > 0) for (let j = 0; j < seen; j += 1) row[j] /= total;
+    else row[i] = 1;
   }
   return A;
 }

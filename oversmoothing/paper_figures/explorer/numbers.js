@@ -23,22 +23,21 @@ Explorer.normals = function (seed, count) {
 };
 
 // Eigenvalues of the complex m x m matrix re + i im (row by row; both are overwritten), as pairs
-// [re, im]: Householder reflections to Hessenberg form, then QR steps with Wilkinson's shift.
+// [re, im]: rotations to Hessenberg form, then QR steps with Wilkinson's shift.
 Explorer.eigenvalues = function (re, im, m) {
-  hessenberg(re, im, m);
-  const found = [];
-  const cr = new Float64Array(m), ci = new Float64Array(m);
-  const sr = new Float64Array(m), si = new Float64Array(m);
+  for (let k = 0; k < m - 2; k += 1)
+    for (let i = m - 1; i > k + 1; i -= 1) {
+      const by = rotation(re, im, (i - 1) * m + k, i * m + k);
+      turn(re, im, (i - 1) * m + k, i * m + k, 1, m - k, by);
+      turn(re, im, i - 1, i, m, m, conjugate(by));
+    }
+  const found = [], size = (i, j) => Math.hypot(re[i * m + j], im[i * m + j]);
+  const small = (i) => size(i, i - 1)
+    <= Number.EPSILON * (size(i, i) + size(i - 1, i - 1) || 1);
   let high = m - 1, steps = 0;
   while (high >= 0) {
     let low = high;
-    while (low > 0) {
-      const size = Math.hypot(re[low * m + low], im[low * m + low])
-        + Math.hypot(re[(low - 1) * m + low - 1], im[(low - 1) * m + low - 1]);
-      const below = Math.hypot(re[low * m + low - 1], im[low * m + low - 1]);
-      if (below <= Number.EPSILON * (size || 1)) break;
-      low -= 1;
-    }
+    while (low > 0 && !small(low)) low -= 1;
     if (low === high) {
       found.push([re[high * m + high], im[high * m + high]]);
       high -= 1;
@@ -47,67 +46,40 @@ Explorer.eigenvalues = function (re, im, m) {
     }
     steps += 1;
     if (steps > 300) throw new Error("the eigenvalues did not converge in 300 QR steps");
-    const [tr, ti] = steps % 10 ? wilkinson(re, im, m, high)
-      : [Math.abs(re[high * m + high - 1]) + Math.abs(im[high * m + high - 1]), 0];
-    qrStep(re, im, m, low, high, tr, ti, cr, ci, sr, si);
+    qrStep(re, im, m, low, high,
+      steps % 10 ? wilkinson(re, im, m, high) : [size(high, high - 1), 0]);
   }
   return found;
 };
 
-function hessenberg(re, im, m) {
-  const vr = new Float64Array(m), vi = new Float64Array(m);
-  for (let k = 0; k < m - 2; k += 1) {
-    let norm = 0;
-    for (let i = k + 1; i < m; i += 1) norm = Math.hypot(norm, re[i * m + k], im[i * m + k]);
-    if (norm === 0) continue;
-    const ar = re[(k + 1) * m + k], ai = im[(k + 1) * m + k], size = Math.hypot(ar, ai);
-    const pr = size ? ar / size : 1, pi = size ? ai / size : 0;
-    let length = 0;
-    for (let i = k + 1; i < m; i += 1) {
-      vr[i] = re[i * m + k] + (i === k + 1 ? pr * norm : 0);
-      vi[i] = im[i * m + k] + (i === k + 1 ? pi * norm : 0);
-      length += vr[i] * vr[i] + vi[i] * vi[i];
-    }
-    const factor = 2 / length;
-    for (let j = k; j < m; j += 1) {
-      let xr = 0, xi = 0;
-      for (let i = k + 1; i < m; i += 1) {
-        xr += vr[i] * re[i * m + j] + vi[i] * im[i * m + j];
-        xi += vr[i] * im[i * m + j] - vi[i] * re[i * m + j];
-      }
-      xr *= factor; xi *= factor;
-      for (let i = k + 1; i < m; i += 1) {
-        re[i * m + j] -= vr[i] * xr - vi[i] * xi;
-        im[i * m + j] -= vr[i] * xi + vi[i] * xr;
-      }
-    }
-    for (let i = 0; i < m; i += 1) {
-      let xr = 0, xi = 0;
-      for (let j = k + 1; j < m; j += 1) {
-        xr += re[i * m + j] * vr[j] - im[i * m + j] * vi[j];
-        xi += re[i * m + j] * vi[j] + im[i * m + j] * vr[j];
-      }
-      xr *= factor; xi *= factor;
-      for (let j = k + 1; j < m; j += 1) {
-        re[i * m + j] -= xr * vr[j] + xi * vi[j];
-        im[i * m + j] -= xi * vr[j] - xr * vi[j];
-      }
-    }
+// The unitary rotation that takes the entry at q to 0 and leaves the one at p.
+function rotation(re, im, p, q) {
+  const size = Math.hypot(re[p], im[p], re[q], im[q]);
+  return size ? [re[p] / size, im[p] / size, re[q] / size, im[q] / size] : [1, 0, 0, 0];
+}
+
+const conjugate = ([cr, ci, sr, si]) => [cr, -ci, sr, -si];
+
+// Two rows (or columns) from their entries at u and v on, `step` apart: x, y become
+// conj(c) x + conj(s) y and c y - s x.
+function turn(re, im, u, v, step, count, [cr, ci, sr, si]) {
+  for (let k = 0; k < count; k += 1, u += step, v += step) {
+    const xr = re[u], xi = im[u], yr = re[v], yi = im[v];
+    re[u] = cr * xr + ci * xi + sr * yr + si * yi;
+    im[u] = cr * xi - ci * xr + sr * yi - si * yr;
+    re[v] = cr * yr - ci * yi - sr * xr + si * xi;
+    im[v] = cr * yi + ci * yr - sr * xi - si * xr;
   }
 }
 
 // The eigenvalue of the last 2 x 2 block that is nearer to its last entry.
 function wilkinson(re, im, m, high) {
-  const p = (high - 1) * m + high - 1, q = high * m + high;
+  const p = (high - 1) * m + high - 1, q = high * m + high, b = p + 1, c = q - 1;
   const hr = (re[p] - re[q]) / 2, hi = (im[p] - im[q]) / 2;
-  const br = re[p + 1], bi = im[p + 1], cr = re[q - 1], ci = im[q - 1];
-  const productR = br * cr - bi * ci, productI = br * ci + bi * cr;
-  let [rr, ri] = root(hr * hr - hi * hi + productR, 2 * hr * hi + productI);
-  if (hr * rr + hi * ri < 0) { rr = -rr; ri = -ri; }
-  const dr = hr + rr, di = hi + ri, size = dr * dr + di * di;
-  if (size === 0) return [re[q], im[q]];
-  return [re[q] - (productR * dr + productI * di) / size,
-    im[q] - (productI * dr - productR * di) / size];
+  const [rr, ri] = root(hr * hr - hi * hi + re[b] * re[c] - im[b] * im[c],
+    2 * hr * hi + re[b] * im[c] + im[b] * re[c]);
+  const sign = hr * rr + hi * ri > 0 ? -1 : 1;
+  return [re[q] + hr + sign * rr, im[q] + hi + sign * ri];
 }
 
 function root(x, y) {
@@ -117,35 +89,23 @@ function root(x, y) {
   return x >= 0 ? [real, y / (2 * real)] : [Math.abs(y) / (2 * real), y < 0 ? -real : real];
 }
 
-function qrStep(re, im, m, low, high, tr, ti, cr, ci, sr, si) {
+function qrStep(re, im, m, low, high, [tr, ti]) {
   for (let k = low; k <= high; k += 1) { re[k * m + k] -= tr; im[k * m + k] -= ti; }
+  const turns = [];
   for (let k = low; k < high; k += 1) {
-    const u = k * m, v = u + m;
-    const size = Math.hypot(re[u + k], im[u + k], re[v + k], im[v + k]);
-    cr[k] = size ? re[u + k] / size : 1; ci[k] = size ? im[u + k] / size : 0;
-    sr[k] = size ? re[v + k] / size : 0; si[k] = size ? im[v + k] / size : 0;
-    for (let j = k; j <= high; j += 1) {
-      const xr = re[u + j], xi = im[u + j], yr = re[v + j], yi = im[v + j];
-      re[u + j] = cr[k] * xr + ci[k] * xi + sr[k] * yr + si[k] * yi;
-      im[u + j] = cr[k] * xi - ci[k] * xr + sr[k] * yi - si[k] * yr;
-      re[v + j] = cr[k] * yr - ci[k] * yi - sr[k] * xr + si[k] * xi;
-      im[v + j] = cr[k] * yi + ci[k] * yr - sr[k] * xi - si[k] * xr;
-    }
+    const p = k * m + k, by = rotation(re, im, p, p + m);
+    turn(re, im, p, p + m, 1, high - k + 1, by);
+    turns.push(conjugate(by));
   }
-  for (let k = low; k < high; k += 1) {
-    for (let i = low; i <= k + 1; i += 1) {
-      const u = i * m + k, xr = re[u], xi = im[u], yr = re[u + 1], yi = im[u + 1];
-      re[u] = xr * cr[k] - xi * ci[k] + yr * sr[k] - yi * si[k];
-      im[u] = xr * ci[k] + xi * cr[k] + yr * si[k] + yi * sr[k];
-      re[u + 1] = yr * cr[k] + yi * ci[k] - xr * sr[k] - xi * si[k];
-      im[u + 1] = yi * cr[k] - yr * ci[k] - xi * sr[k] + xr * si[k];
-    }
-  }
+  const from = low * m + low;
+  turns.forEach((by, k) => turn(re, im, from + k, from + k + 1, m, k + 2, by));
   for (let k = low; k <= high; k += 1) { re[k * m + k] += tr; im[k * m + k] += ti; }
 }
 
-// Singular values of X [rows, columns], row by row: a triangle by Householder reflections, then
-// one-sided Jacobi rotations of its rows.
+Explorer.squares = (X) => X.reduce((sum, x) => sum + x * x, 0);
+
+// Singular values of X [rows, columns], row by row: a triangle, then one-sided
+// Jacobi rotations of its rows.
 Explorer.singularValues = function (X, rows, columns) {
   if (rows < columns) return Explorer.singularValues(Explorer.transposed(X, columns), columns, rows);
   const Y = triangle(X, rows, columns), d = columns;
@@ -171,35 +131,25 @@ Explorer.singularValues = function (X, rows, columns) {
     }
     if (!turned) break;
   }
-  const found = new Float64Array(d);
-  for (let p = 0; p < d; p += 1) {
-    for (let i = 0; i < d; i += 1) found[p] += Y[p * d + i] * Y[p * d + i];
-    found[p] = Math.sqrt(found[p]);
-  }
-  return found.sort().reverse();
+  const sizes = Float64Array.from({ length: d }, (_, p) =>
+    Math.sqrt(Explorer.squares(Y.subarray(p * d, (p + 1) * d))));
+  return sizes.sort().reverse();
 };
 
-// The upper triangle R of X = Q R, [columns, columns].
+// The upper triangle R of X = Q R, [columns, columns], by Gram and Schmidt on what is left.
 function triangle(X, rows, columns) {
-  const Y = X.slice();
-  for (let k = 0; k < columns && k < rows - 1; k += 1) {
-    let size = 0;
-    for (let i = k; i < rows; i += 1) size += Y[i * columns + k] * Y[i * columns + k];
-    size = Math.sqrt(size);
-    if (size === 0) continue;
-    const top = Y[k * columns + k], sign = top < 0 ? -1 : 1, first = top + sign * size;
-    const factor = 1 / (size * (size + Math.abs(top)));
-    for (let j = k + 1; j < columns; j += 1) {
-      let sum = first * Y[k * columns + j];
-      for (let i = k + 1; i < rows; i += 1) sum += Y[i * columns + k] * Y[i * columns + j];
-      sum *= factor;
-      Y[k * columns + j] -= sum * first;
-      for (let i = k + 1; i < rows; i += 1) Y[i * columns + j] -= sum * Y[i * columns + k];
+  const Y = Explorer.transposed(X, columns), R = new Float64Array(columns * columns);
+  const dot = (k, j) => {
+    let sum = 0;
+    for (let i = 0; i < rows; i += 1) sum += Y[k * rows + i] * Y[j * rows + i];
+    return sum;
+  };
+  for (let k = 0; k < columns; k += 1) {
+    const size = R[k * columns + k] = Math.sqrt(dot(k, k));
+    for (let j = k + 1; size > 0 && j < columns; j += 1) {
+      const part = R[k * columns + j] = dot(k, j) / size;
+      for (let i = 0; i < rows; i += 1) Y[j * rows + i] -= (part / size) * Y[k * rows + i];
     }
-    Y[k * columns + k] = -sign * size;
   }
-  const R = new Float64Array(columns * columns);
-  for (let i = 0; i < columns; i += 1)
-    for (let j = i; j < columns; j += 1) R[i * columns + j] = Y[i * columns + j];
   return R;
 }

@@ -18,15 +18,7 @@ from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.intervals import mean_interval, named
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.paper_figures.figure_base import (
-    Comparison,
-    Context,
-    at_accuracy,
-    label_ends,
-    label_panels,
-    sign,
-    unchecked,
-)
+from oversmoothing.paper_figures import figure_base as base
 from oversmoothing.paper_figures.models_shown import (
     CIFAR,
     COLOUR,
@@ -60,7 +52,7 @@ NAMES = LABEL | {"vit-random": "untrained"}
 _COLOUR = COLOUR | {"vit-random": PALETTE["grey"]}
 
 
-def data(context: Context) -> pd.DataFrame:
+def data(context: base.Context) -> pd.DataFrame:
     """One row a model and layer (0 is the input), with 95 % intervals and percentiles over images.
 
     change, change_low, change_high repeat its change from input to output, of ln HFC/LFC by the
@@ -109,9 +101,9 @@ def draw(table: pd.DataFrame) -> Figure:
     # The last column's height is that of all rows.
     for row, source in zip(axes, sources, strict=True):
         part = table[table["data"] == source].groupby("variant", sort=False).last()
-        label_ends(row[2], [(own["rank_share"], _name(variant, own), _COLOUR[str(variant)])
+        base.label_ends(row[2], [(own["rank_share"], _name(variant, own), _COLOUR[str(variant)])
                             for variant, own in part.iterrows()])  # fmt: skip
-    label_panels(axes[:, :1])
+    base.label_panels(axes[:, :1])
     return figure
 
 
@@ -140,7 +132,7 @@ def _finding(part: pd.DataFrame) -> str:
     return ", ".join(said)
 
 
-def compared(table: pd.DataFrame) -> list[Comparison]:
+def compared(table: pd.DataFrame) -> list[base.Comparison]:
     """What the paper concludes, by the sign of the change of ln HFC/LFC from input to output."""
     said = []
     for model, part in table.groupby("model", sort=False):
@@ -156,12 +148,12 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
         else:
             continue
         of = f"{model}: change of ln HFC/LFC from input to output"
-        each = sign(of, what, change, positive, why)
+        each = base.sign(of, what, change, positive, why)
         if row["variant"] in PAPER_ERROR:
-            each = at_accuracy(each, float(row["test_error"]), PAPER_ERROR[row["variant"]])
+            each = base.at_accuracy(each, float(row["test_error"]), PAPER_ERROR[row["variant"]])
         said.append(each)
     values = "its curves' numbers were not at hand"
-    return [*said, unchecked("the three metrics by layer, values", "curves", values)]
+    return [*said, base.unchecked("the three metrics by layer, values", "curves", values)]
 
 
 def words(table: pd.DataFrame) -> str:

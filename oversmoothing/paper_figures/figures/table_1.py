@@ -26,15 +26,7 @@ from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.experiments.study import RECORDED as RECORDED_RUNS
 from oversmoothing.experiments.study.atlas import recorded_deit
 from oversmoothing.experiments.study.readings import PUBLISHED, readings_of
-from oversmoothing.paper_figures.figure_base import (
-    Comparison,
-    Context,
-    at_accuracy,
-    mark,
-    number,
-    sign,
-    unchecked,
-)
+from oversmoothing.paper_figures import figure_base as base
 from oversmoothing.paper_figures.models_shown import (
     CIFAR,
     PAPER_ERROR,
@@ -88,7 +80,7 @@ ASYMMETRY = (0.95, 0.70)
 LEFT = 0.3
 
 
-def data(context: Context) -> pd.DataFrame:
+def data(context: base.Context) -> pd.DataFrame:
     """kind 'share': a row a model, reading and class, ours with 95 % intervals over images, then
     the paper's; of the digits' reading E2 also where the spectrum of H lies (`dominance_table`).
     kind 'asymmetry': a row a layer at the first and the last watched step of a free H (`epoch`),
@@ -212,7 +204,7 @@ def typed_in() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["model", "column", "reading", "class", "percent", "source"])
 
 
-def _asymmetries(context: Context) -> Iterator[pd.DataFrame]:
+def _asymmetries(context: base.Context) -> Iterator[pd.DataFrame]:
     """Of each free H that was watched while training, then of the trained DeiT-Ti, H as stored."""
     runs = {"digits": digits_models(context)["vit"], CIFAR: cifar_runs(context.results).get("vit")}
     for name, run in runs.items():
@@ -263,8 +255,8 @@ def draw(table: pd.DataFrame) -> Figure:
     axis.set_yticks([-place for place in range(len(names))], names, fontsize=7)
     axis.set(xlim=(-3, 103), xlabel="consensus dominates (% of cases)")
     axis.set_ylim(-len(names) + 0.25, 0.45)
-    handles = [mark("the paper, as printed", "D", color="black")]
-    handles += [mark(MEANING[name], marker, color=PALETTE["blue"])
+    handles = [base.mark("the paper, as printed", "D", color="black")]
+    handles += [base.mark(MEANING[name], marker, color=PALETTE["blue"])
                 for name, marker in MARKER.items() if name in used]  # fmt: skip
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure
@@ -273,7 +265,7 @@ def draw(table: pd.DataFrame) -> Figure:
 # ------------------------------------------------------------------------------- the verdicts
 
 
-def compared(table: pd.DataFrame) -> list[Comparison]:
+def compared(table: pd.DataFrame) -> list[base.Comparison]:
     """Column by column, in the reading that is nearest to what the paper describes, E2; the
     untrained one in every reading; then the asymmetry of H."""
     said = []
@@ -283,7 +275,7 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
         own = ours[ours["column"] == column]
         if column == "ViT-B/16":
             why = "its weights are not here"
-            said.append(unchecked(f"Table 1, {column}", f"{paper:.2f} %", why))
+            said.append(base.unchecked(f"Table 1, {column}", f"{paper:.2f} %", why))
         for row in own.to_dict("records"):
             reading, percent = row["reading"], float(row["percent"])
             what = f"Table 1, {column}, {MEANING[reading]}"
@@ -297,17 +289,17 @@ def compared(table: pd.DataFrame) -> list[Comparison]:
                 why = f"{row['data']}; every h > 0 demands it of any data (T2d)"
             elif row["data"] == CIFAR:
                 why = "another recipe and number of epochs"
-            each = number(what, paper, percent, tolerance, why)
+            each = base.number(what, paper, percent, tolerance, why)
             if not why:
                 why = f"{row['model']} is another model"
-                each = unchecked(what, f"{paper:.2f} %", why, f"{percent:.2f} %")
+                each = base.unchecked(what, f"{paper:.2f} %", why, f"{percent:.2f} %")
             if row["data"] == CIFAR:
-                each = at_accuracy(each, float(row["test_error"]), PAPER_ERROR[row["variant"]])
+                each = base.at_accuracy(each, float(row["test_error"]), PAPER_ERROR[row["variant"]])
             said.append(replace(each, recorded=row["source"] == RECORDED))
     return said + _of_asymmetry(table[table["kind"] == "asymmetry"])
 
 
-def _of_asymmetry(table: pd.DataFrame) -> list[Comparison]:
+def _of_asymmetry(table: pd.DataFrame) -> list[base.Comparison]:
     """That it falls, decided by models whose start is known and whose H has left it; and its
     values, whose formula is not known."""
     falls = "asymmetry falls while training"
@@ -318,17 +310,17 @@ def _of_asymmetry(table: pd.DataFrame) -> list[Comparison]:
         f"its start is unknown; trained, {below} of {len(deit)} layers lie below {random:.3f}, "
         "that of independent entries"
     )
-    end_alone = unchecked(f"{falls}, DeiT-Ti", "falls", why, f"{end:.2f} at its end")
+    end_alone = base.unchecked(f"{falls}, DeiT-Ti", "falls", why, f"{end:.2f} at its end")
     said = [replace(end_alone, recorded=True)]
     for name, part in table[table["variant"] == "vit"].groupby("model", sort=False):
         said.append(_while_trained(f"{falls}, {name}", part))
     values = f"from {ASYMMETRY[0]:.2f} to {ASYMMETRY[1]:.2f}"
     ours = f"from {random:.2f} to {end:.2f}"
     why = "its formula is not known: by ours independent entries against DeiT-Ti, trained"
-    return [*said, unchecked("asymmetry, values", values, why, ours)]
+    return [*said, base.unchecked("asymmetry, values", values, why, ours)]
 
 
-def _while_trained(what: str, part: pd.DataFrame) -> Comparison:
+def _while_trained(what: str, part: pd.DataFrame) -> base.Comparison:
     """Of one run in which H is free; nothing is decided by an H that has not left its start."""
     layers = part.sort_values("epoch").groupby("layer")
     ends, cosines = layers["asymmetry"].agg(["first", "last"]), layers["cos_start"].last()
@@ -337,8 +329,8 @@ def _while_trained(what: str, part: pd.DataFrame) -> Comparison:
     why = f"{len(ends)} layers of one run; {known}"
     if (cosines > LEFT).any():
         why += ": H has not left its start"
-        return unchecked(what, "falls", why, f"{change[0]:+.3f}")
-    return sign(what, "falls", change, False, why)
+        return base.unchecked(what, "falls", why, f"{change[0]:+.3f}")
+    return base.sign(what, "falls", change, False, why)
 
 
 def words(table: pd.DataFrame) -> str:

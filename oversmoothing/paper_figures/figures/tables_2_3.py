@@ -22,17 +22,7 @@ from oversmoothing.experiments.study.answers import recorded_rows, table as answ
 from oversmoothing.experiments.study.protocol import PAPER_SCALE, Cell, Protocol, Question, protocol
 from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
 from oversmoothing.experiments.study.study_tasks import CORRUPTED
-from oversmoothing.paper_figures.figure_base import (
-    DIFFERS,
-    REPRODUCED,
-    UNCHECKED,
-    Comparison,
-    Context,
-    at_accuracy,
-    label_panels,
-    mark,
-    unchecked,
-)
+from oversmoothing.paper_figures import figure_base as base
 from oversmoothing.paper_figures.models_shown import COLOUR, CORRUPTION, DATA_EFFICIENCY, LABEL
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
 from oversmoothing.simulations.drawing.wording import signed
@@ -64,13 +54,13 @@ _ORDER = ("question", "says", "value", "low", "high", "seeds", "planned", "decis
 # A decision: what it says of ours, and the verdict. What shows no effect was checked: the paper
 # reports one.
 _SMALL = "smaller than the point asked for"
-_SHOWS = {"supported": ("as stated", REPRODUCED), "refuted": ("the other way", DIFFERS),
-          study.SMALLER: (_SMALL, DIFFERS), study.OTHER_WAY: ("the other way", DIFFERS),
-          study.NOTHING: ("no effect", DIFFERS)}  # fmt: skip
+_SHOWS = {"supported": ("as stated", base.REPRODUCED), "refuted": ("the other way", base.DIFFERS),
+          study.SMALLER: (_SMALL, base.DIFFERS), study.OTHER_WAY: ("the other way", base.DIFFERS),
+          study.NOTHING: ("no effect", base.DIFFERS)}  # fmt: skip
 _MARKER = {"vit+": "^", "vit-": "v"}
 
 
-def data(context: Context) -> pd.DataFrame:
+def data(context: base.Context) -> pd.DataFrame:
     """Columns table, kind, source, size, recorded; of kind 'error' (a row a variant and place x,
     the paper's first) error, sd, seeds, and gap, gap_low, gap_high: the error less that of ViT, of
     ours paired by seed with its 95 % interval; of kind 'order' a question of the study that asks
@@ -205,10 +195,12 @@ def draw(table: pd.DataFrame) -> Figure:
         words = "no runs of ours in this folder:\noversmoothing study core"
         second.text(0.5, 0.9, words, ha="center", va="top", transform=second.transAxes)
     whose = {PAPER: "CIFAR-100, the paper"} | {name: f"{said}, ours" for name, said in DATA.items()}
-    handles = [mark(whose[each], **_look(each, PALETTE["grey"], "s")) for each in sources]
-    handles += [mark(LABEL[each], marker, color=COLOUR[each]) for each, marker in _MARKER.items()]
+    handles = [base.mark(whose[each], **_look(each, PALETTE["grey"], "s")) for each in sources]
+    handles += [
+        base.mark(LABEL[each], marker, color=COLOUR[each]) for each, marker in _MARKER.items()
+    ]
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
-    label_panels(axes)
+    base.label_panels(axes)
     return figure
 
 
@@ -245,12 +237,12 @@ def _panel(axis: Axes, part: pd.DataFrame, sources: list[str]) -> None:
 # ------------------------------------------------------------------------------- the verdicts
 
 
-def compared(table: pd.DataFrame) -> list[Comparison]:
+def compared(table: pd.DataFrame) -> list[base.Comparison]:
     """The order of the models by the study's decisions, and the numbers, which are of others."""
     return [each for title in TABLES for each in _compared(table[table["table"] == title], title)]
 
 
-def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
+def _compared(table: pd.DataFrame, title: str) -> list[base.Comparison]:
     errors = table[table["kind"] == "error"]
     paper = errors[errors["source"] == PAPER]
     _, places = TABLES[title]
@@ -262,7 +254,7 @@ def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
             known = [vit.loc[vit["source"] == each, "error"].mean() for each in (source, PAPER)]
             of = f" of ViT with {SHARES.get(row['x'], 'all')} of the images"
             order = _order(row, f"{title}, {DATA[str(source)]}")
-            said.append(at_accuracy(order, known[0], known[1], of))
+            said.append(base.at_accuracy(order, known[0], known[1], of))
     for source, own in errors[errors["source"] != PAPER].groupby("source", sort=False):
         size = f"{own['size'].iloc[0]}, {_seeds(own)}{_when(own.iloc[0])}"
         why = f"asked at small scale ({size}), not with the paper's ViT-Ti"
@@ -273,16 +265,18 @@ def _compared(table: pd.DataFrame, title: str) -> list[Comparison]:
         for variant, part in own.groupby("variant", sort=False):
             errors_of = f"{title}, errors of {LABEL[str(variant)]}, {DATA[str(source)]}"
             same = paper[paper["variant"] == variant]
-            each = unchecked(f"{errors_of}: in %, by {places}", _listed(same), why, _listed(part))
+            each = base.unchecked(
+                f"{errors_of}: in %, by {places}", _listed(same), why, _listed(part)
+            )
             said.append(replace(each, recorded=bool(_when(own.iloc[0]))))
     if len(errors) == len(paper):
         span = f"{paper['error'].min():.2f} to {paper['error'].max():.2f} %"
         why = "no runs: `oversmoothing study core` makes them"
-        return [unchecked(f"{title}, errors", span, why)]
+        return [base.unchecked(f"{title}, errors", span, why)]
     return said
 
 
-def _order(row: pd.Series, where: str) -> Comparison:
+def _order(row: pd.Series, where: str) -> base.Comparison:
     # The row has table and data of its own; the question need not say them again.
     asked = row["question"].removesuffix(where.partition(", ")[2]).rstrip(", ")
     again = r"^(The paper's Table \d[^:]*: |Digits, )|(?<=images):| \(the paper: yes\)"
@@ -292,18 +286,18 @@ def _order(row: pd.Series, where: str) -> Comparison:
     paper = f"{signed(row['paper'])} points on CIFAR-100, {_SMALL if small else 'as stated'}"
     if row["decision"] in ("not run", "void"):
         why = f"{row['seeds']:.0f} of {row['planned']:.0f} seeds are there"
-        return unchecked(what, paper, f"{why}: `oversmoothing study core` makes them")
+        return base.unchecked(what, paper, f"{why}: `oversmoothing study core` makes them")
     models = f"{row['seeds']:.0f} seeds of our models ({row['size']}{_when(row)})"
     why = f"{models}: the statement, not the number"
     ends = None if np.isnan(row["low"]) else (row["value"], row["low"], row["high"])
-    shows, verdict = _SHOWS.get(row["decision"], (row["decision"], UNCHECKED))
+    shows, verdict = _SHOWS.get(row["decision"], (row["decision"], base.UNCHECKED))
     if small and row["decision"] == study.SMALLER:
-        verdict = REPRODUCED
+        verdict = base.REPRODUCED
     elif small and row["decision"] == study.NOTHING:
         inside = row["low"] <= row["paper"] <= row["high"]
-        verdict = UNCHECKED if inside else DIFFERS
+        verdict = base.UNCHECKED if inside else base.DIFFERS
         why = f"{why}; the paper's lies {'within' if inside else 'outside'} our interval"
-    return Comparison(
+    return base.Comparison(
         what,
         paper,
         f"{signed(row['value'])} [{signed(row['low'])}, {signed(row['high'])}] points, {shows}",
