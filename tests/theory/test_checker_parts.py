@@ -11,6 +11,7 @@ from oversmoothing.theory.checker import krylov
 from oversmoothing.theory.checker.krylov import minimal_polynomial
 from oversmoothing.theory.checker.spectra import Discs, left_eigenvector
 from oversmoothing.theory.checker.ties import Modes, equal, equality_bits
+from tests.support.cases import cases
 from tests.support.tables import matrix, rational
 
 # --- minimal polynomials ---
@@ -42,11 +43,7 @@ def test_T4e_minimal_polynomials_take_up_to_2_to_the_33_of_degree_and_bits():
     assert minimal(cycle(100, 2**77), "1", unit(100)).degree() == 100
 
 
-@pytest.mark.parametrize(
-    ("case", "work"),
-    # 1 + 14 * 5 = 71: 7 bits, and two modes: 2^4 * 7. 4 z - z: 3 bits, one mode.
-    [(("1 7; 0 3", "5", "1; 1"), 112), (("1/2", "-1/2", "1"), 3)],
-)
+@cases("case, work", (("1 7; 0 3", "5", "1; 1"), 112), (("1/2", "-1/2", "1"), 3))
 def test_T4e_the_work_of_a_minimal_polynomial_is_its_degree_and_the_bits_of_a_layer(
     monkeypatch, case, work
 ):
@@ -103,13 +100,11 @@ def test_a_tie_by_conjugates_costs_no_bits_and_one_of_many_conjugates_is_beyond(
 EYE = flint.acb_mat(2, 2, [1, 0, 0, 1])
 
 
-@pytest.mark.parametrize(
-    ("rows", "lam", "bound"),
-    [
-        # y_0 = (1/2) / (lambda - 1), and at most (1/2) / (3 - 1/4).
-        (([1, 0.25], [0.5, 4]), (5 + math.sqrt(9.5)) / 2, 0.5 / 2.75),
-        (([0, 0], [0.5, 4]), 4, 0.125),
-    ],
+@cases(
+    "rows, lam, bound",
+    # y_0 = (1/2) / (lambda - 1), and at most (1/2) / (3 - 1/4).
+    (([1, 0.25], [0.5, 4]), (5 + math.sqrt(9.5)) / 2, 0.5 / 2.75),
+    (([0, 0], [0.5, 4]), 4, 0.125),
 )
 def test_T10_a_left_eigenvector_allows_for_the_disc_of_its_eigenvalue(rows, lam, bound):
     y = 0.5 / (lam - rows[0][0])

@@ -10,6 +10,7 @@ import pytest
 from oversmoothing.theory.support import files
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import output_folder, write_atomically, write_together
+from tests.support.refusals import refuses
 
 
 def test_where_the_way_back_fails_too_the_message_says_what_is_kept(tmp_path, monkeypatch):
@@ -53,10 +54,8 @@ def test_what_is_no_regular_file_is_refused_and_stays(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "full").symlink_to("/dev/full")
     for name in ("pipe", "folder", "loop", "full", "x" * 300, "folder/" * 2000):
-        with pytest.raises(InputError, match="cannot write"):
-            write_together({tmp_path / "a": "a", tmp_path / name: "b"})
-    with pytest.raises(InputError, match="a device or a pipe"):
-        write_atomically("/dev/null", "x")
+        refuses("cannot write", write_together, {tmp_path / "a": "a", tmp_path / name: "b"})
+    refuses("a device or a pipe", write_atomically, "/dev/null", "x")
     assert not Path("/dev/null").is_file()
     assert {path.name for path in tmp_path.iterdir()} == {"pipe", "folder", "loop", "full"}
 
@@ -76,8 +75,7 @@ def test_a_folder_is_proved_by_real_bytes(tmp_path, monkeypatch):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2**12, hard))
     try:
-        with pytest.raises(InputError, match=r"cannot write to the output folder .*too large"):
-            output_folder(tmp_path, 2**16)
+        refuses(r"cannot write to the output folder .*too large", output_folder, tmp_path, 2**16)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [path.name for path in tmp_path.iterdir()] == ["new"]

@@ -17,7 +17,8 @@ from oversmoothing.theory.proofs import by, hypotheses, instances as exact, stra
 from oversmoothing.theory.proofs.evidence import read, show
 from oversmoothing.theory.proofs.own import ledger_with, names_of
 from oversmoothing.theory.proofs.run import Coverage
-from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 
 HEAD = "from oversmoothing import Claim, by, draw, exact, given\n"
 LAW = """
@@ -302,8 +303,7 @@ def test_a_thorough_search_goes_on_only_with_the_same_file(prove):
         assert status == 0 and f"{chunks} chunks to do" in err
     Coverage(Path("thorough.json"), Path("mine.py")).save()
     Path("mine.py").write_text(claim("return len(A) > 0"))
-    with pytest.raises(InputError, match="by other code"):
-        Coverage(Path("thorough.json"), Path("mine.py"))
+    refuses("by other code", lambda: Coverage(Path("thorough.json"), Path("mine.py")))
 
 
 # ------------------------------------------------------------------------------ what is refused
@@ -394,9 +394,13 @@ def test_a_claim_of_the_file_is_chosen_by_its_name(prove):
     assert status == 2 and "no claim 'T2b'; there are mine" in err
 
 
-@pytest.mark.parametrize(
-    ("low", "high"),
-    [("-21/20", "0"), ("-1", "1"), ("0", "1/1000000"), ("1/3", "334/1000"), ("-40", "25/2")],
+@cases(
+    "low, high",
+    ("-21/20", "0"),
+    ("-1", "1"),
+    ("0", "1/1000000"),
+    ("1/3", "334/1000"),
+    ("-40", "25/2"),
 )
 def test_an_interval_is_drawn_at_its_ends_near_them_and_all_through(low, high):
     """However short: in each of its quarters, and a five-hundredth of it from each end."""

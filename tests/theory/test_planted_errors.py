@@ -43,7 +43,7 @@ from oversmoothing.theory.proofs.items import source
 from oversmoothing.theory.proofs.ledger import Ledger, claims, files, run_claim, standing
 from oversmoothing.theory.proofs.reals import ForAllReals, Sharp
 from oversmoothing.theory.proofs.search import Searched
-from oversmoothing.theory.support.errors import InputError
+from tests.support.refusals import refuses
 
 LEDGER = claims()
 QUICK = Effort(examples=40, second_opinion=False)
@@ -354,13 +354,11 @@ def test_a_claim_is_no_stronger_than_the_weakest_of_its_clauses() -> None:
 @pytest.mark.parametrize(("words", "said"), [("By T6b.", "circle"), ("By T99.", "no claim")])
 def test_a_circle_of_proofs_and_an_unknown_name_are_refused(words: str, said: str) -> None:
     circle = one_step(1, words=words)(LEDGER["T1e"])
-    with pytest.raises(InputError, match=said):
-        Ledger({**LEDGER, "T1e": circle}).cited([circle])
+    refuses(said, lambda: Ledger({**LEDGER, "T1e": circle}).cited([circle]))
 
 
 def test_evidence_for_a_clause_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match="no clause 7"):
-        one_step(1, covers=(7,))(LEDGER["T1e"])
+    refuses("no clause 7", lambda: one_step(1, covers=(7,))(LEDGER["T1e"]), error=ValueError)
 
 
 @pytest.mark.parametrize("scope", [Scope.SIZE, Scope.INSTANCE])

@@ -17,6 +17,7 @@ from oversmoothing.theory.checker.spectra import (
     steps,
     value_discs,
 )
+from tests.support.cases import cases
 from tests.support.tables import identity
 
 
@@ -30,20 +31,18 @@ def given(A=None, logits=None, H=(), factors=None):
 BITS = 2**33 // 48**4
 
 
-@pytest.mark.parametrize(
-    ("entries", "allowed"),
-    [
-        ([Fraction(1, 2 ** (BITS - 2))], True),
-        ([Fraction(1, 2 ** (BITS - 1))], False),
-        ([Fraction(2 ** (BITS - 1) - 1)], True),
-        ([Fraction(2 ** (BITS - 1))], False),
-        # Numerator and common denominator count together: 800 + 818 bits.
-        ([Fraction(2**818 - 1, 2**799)], True),
-        ([Fraction(2**819 - 1, 2**799)], False),
-        # Of two denominators the least common multiple counts, not the second, not the product.
-        ([Fraction(1, 2**1000), Fraction(1, 3**500)], False),
-        ([Fraction(1, 2**1000), Fraction(1, 2**1200)], True),
-    ],
+@cases(
+    "entries, allowed",
+    ([Fraction(1, 2 ** (BITS - 2))], True),
+    ([Fraction(1, 2 ** (BITS - 1))], False),
+    ([Fraction(2 ** (BITS - 1) - 1)], True),
+    ([Fraction(2 ** (BITS - 1))], False),
+    # Numerator and common denominator count together: 800 + 818 bits.
+    ([Fraction(2**818 - 1, 2**799)], True),
+    ([Fraction(2**819 - 1, 2**799)], False),
+    # Of two denominators the least common multiple counts, not the second, not the product.
+    ([Fraction(1, 2**1000), Fraction(1, 3**500)], False),
+    ([Fraction(1, 2**1000), Fraction(1, 2**1200)], True),
 )
 def test_T10_the_bits_of_a_characteristic_polynomial_are_bounded(entries, allowed):
     M = [[Fraction(0)] * TIE_SIZE for _ in range(TIE_SIZE)]

@@ -13,6 +13,8 @@ from oversmoothing.theory.numbers.exact import to_fraction
 from oversmoothing.theory.support import files
 from oversmoothing.theory.support.errors import DIGITS, InputError
 from oversmoothing.theory.support.files import DEPTH, parse_json, parse_toml, read_text
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 
 REFUSED = {
     '{"a": 1, "b": 2, "a": 1}': "'a' occurs more than once",
@@ -44,17 +46,14 @@ def test_a_text_that_means_no_one_thing_is_refused_with_its_name(text):
     assert time.perf_counter() - began < 5
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("x = " + "[" * 10**5, "nested too deeply"),
-        ("x = " + "1" * 5000, "not TOML"),
-        ("x", "not TOML"),
-    ],
+@cases(
+    "text, says",
+    ("x = " + "[" * 10**5, "nested too deeply"),
+    ("x = " + "1" * 5000, "not TOML"),
+    ("x", "not TOML"),
 )
 def test_toml_that_cannot_be_read_is_refused_with_its_name(text, says):
-    with pytest.raises(InputError, match=f"^'file' is {says}"):
-        parse_toml(text, "'file'")
+    refuses(f"^'file' is {says}", parse_toml, text, "'file'")
 
 
 def test_plain_json_is_what_it_says():
@@ -64,13 +63,10 @@ def test_plain_json_is_what_it_says():
     assert str(parse_json(nested, "")) == nested
 
 
-@pytest.mark.parametrize(
-    "text", ["1e999999999", "1e-9999999999", "1/" + "3" * 5000, "0." + "3" * 5000, "x" * 5000]
-)
+@cases("text", "1e999999999", "1e-9999999999", "1/" + "3" * 5000, "0." + "3" * 5000, "x" * 5000)
 def test_a_number_without_end_is_refused_before_it_is_made(text):
     began = time.perf_counter()
-    with pytest.raises(InputError, match="more than 4000 digits"):
-        to_fraction(text, "H[0, 0]")
+    refuses("more than 4000 digits", to_fraction, text, "H[0, 0]")
     assert time.perf_counter() - began < 1
 
 
@@ -85,22 +81,17 @@ def test_what_binary64_cannot_hold_is_refused_by_name(name):
     given = {"A": [["1"]], "H": [["1/2"]], "X0": [["2"]]} | {name: [["1e400"]]}
     if name == "logits":
         del given["A"]
-    with pytest.raises(InputError, match=f"{name} has an entry beyond the range of binary64"):
-        read_layer(**given)
+    refuses(f"{name} has an entry beyond the range of binary64", read_layer, **given)
 
 
 def test_only_a_regular_file_of_some_size_is_read(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", "/dev/zero"):
-        with pytest.raises(InputError, match="no regular file"):
-            read_text(path)
+        refuses("no regular file", read_text, path)
     for path in (tmp_path, tmp_path / ("x" * 300), tmp_path / "absent"):
-        with pytest.raises(InputError, match="cannot read"):
-            read_text(path)
+        refuses("cannot read", read_text, path)
     (tmp_path / "case.json").write_text('{"A": [["1"]], "H": [["1"]], "H": [["2"]]}')
-    with pytest.raises(InputError, match="'H' occurs more than once"):
-        load_layer(str(tmp_path / "case.json"))
+    refuses("'H' occurs more than once", lambda: load_layer(str(tmp_path / "case.json")))
     monkeypatch.setattr(files, "BYTES", 2**10)
     (tmp_path / "large").write_text("x" * 2**10 + "y")
-    with pytest.raises(InputError, match="larger than"):
-        read_text(tmp_path / "large")
+    refuses("larger than", read_text, tmp_path / "large")

@@ -15,7 +15,9 @@ from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.symbolic.symbolic_layer import said
 from oversmoothing.theory.verdict.symbolic.symbolic_verdict import when
 from tests.oracle.truth import truth
+from tests.support.cases import cases
 from tests.support.conditions import extremes, holds
+from tests.support.refusals import refuses
 
 
 def circulant(*row: str) -> list[list[str]]:
@@ -271,30 +273,25 @@ def test_what_is_assumed_is_stated_and_never_taken_in_silence() -> None:
     a = sp.Symbol("a", real=True)
     assert sp.Eq(a - b + 1, 1) in found.assumed and sp.Ge(1 - b, 0) in found.assumed
     assert "real b" in str(found.verdict())
-    with pytest.raises(InputError, match="no attention"):
-        found.verdict().subs(a="1/2", b="1/3", h=1)
+    refuses("no attention", lambda: found.verdict().subs(a="1/2", b="1/3", h=1))
     positive = sp.Symbol("h", positive=True)
     settled = oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[[positive]])
-    with pytest.raises(InputError, match="declared positive"):
-        settled.subs(h=-1)
+    refuses("declared positive", settled.subs, h=-1)
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "words"),
-    [
-        ([["a", "1-a"], ["1", "1"]], [["h"]], "row 1 sums to 2"),
-        ([["a", "1-a"], ["3/2", "-1/2"]], [["h"]], "negative"),
-        ([["a", "1-a"], ["1-a", "a"]], [["h", "k"]], "must be square"),
-        ([["a", "1-a"], ["1-a", "a"]], [["__import__('os')"]], "no expression"),
-        ([["a", "1-a"], ["1-a", "a"]], [[sp.exp(sp.Symbol("h"))]], "rational function"),
-        ([["a", "1-a"], ["1-a", "a"]], [[sp.Symbol("h") * 0.5]], "float beside parameters"),
-        ([["a", "1-a"], ["1-a", "a"]], [[sp.Symbol("h", imaginary=True)]], "not real"),
-        ([[sp.Symbol("a", positive=True), 1 - sp.Symbol("a")], [0, 1]], [["h"]], "two different"),
-    ],
+@cases(
+    "A, H, words",
+    ([["a", "1-a"], ["1", "1"]], [["h"]], "row 1 sums to 2"),
+    ([["a", "1-a"], ["3/2", "-1/2"]], [["h"]], "negative"),
+    ([["a", "1-a"], ["1-a", "a"]], [["h", "k"]], "must be square"),
+    ([["a", "1-a"], ["1-a", "a"]], [["__import__('os')"]], "no expression"),
+    ([["a", "1-a"], ["1-a", "a"]], [[sp.exp(sp.Symbol("h"))]], "rational function"),
+    ([["a", "1-a"], ["1-a", "a"]], [[sp.Symbol("h") * 0.5]], "float beside parameters"),
+    ([["a", "1-a"], ["1-a", "a"]], [[sp.Symbol("h", imaginary=True)]], "not real"),
+    ([[sp.Symbol("a", positive=True), 1 - sp.Symbol("a")], [0, 1]], [["h"]], "two different"),
 )
 def test_what_cannot_be_used_is_refused_in_a_sentence(A, H, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        oversmoothing.symbolic(A, H)
+    refuses(words, oversmoothing.symbolic, A, H)
 
 
 @pytest.mark.parametrize("name", ["diagonal", "turning", "ring-4", "jordan", "cubic-values"])
@@ -467,23 +464,19 @@ def test_what_has_no_closed_form_is_said_in_a_sentence_and_each_point_is_decided
     assert alone.form == "closed form" and alone.subs(x=1, h=1) is Outcome.TRIVIAL
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: oversmoothing.symbolic(TWO, [["h"]], [["x"]]), "must be .2, 1."),
-        (lambda: oversmoothing.symbolic(TWO, [["h"]]).verdict([[sp.exp(sp.Symbol("x"))], [1]]),
-         "rational function"),
-        (lambda: oversmoothing.Layer(A=TWO, H=[["h"]]).verdict([["x"], [1]], depth=3), "depth"),
-        (lambda: oversmoothing.symbolic(*STARTS["one"]).verdict().subs(a=2, h=1, x=1, y=1),
-         "no attention"),
-    ],
+@cases(
+    "call, words",
+    (lambda: oversmoothing.symbolic(TWO, [["h"]], [["x"]]), "must be .2, 1."),
+    (lambda: oversmoothing.symbolic(TWO, [["h"]]).verdict([[sp.exp(sp.Symbol("x"))], [1]]),
+     "rational function"),
+    (lambda: oversmoothing.Layer(A=TWO, H=[["h"]]).verdict([["x"], [1]], depth=3), "depth"),
+    (lambda: oversmoothing.symbolic(*STARTS["one"]).verdict().subs(a=2, h=1, x=1, y=1),
+     "no attention"),
 )  # fmt: skip
 def test_an_x0_that_cannot_be_used_is_refused_in_a_sentence(call, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        call()
+    refuses(words, call)
 
 
 def test_a_region_of_four_parameters_says_that_three_are_the_most() -> None:
     layer = oversmoothing.Layer(A=[["1-p", "p"], ["q", "1-q"]], H=[["h", "k"], ["-k", "h"]])
-    with pytest.raises(InputError, match="h, k, p, q: a region has 3 at most\nput numbers"):
-        layer.region(h=(-1, 1))
+    refuses("h, k, p, q: a region has 3 at most\nput numbers", layer.region, h=(-1, 1))
