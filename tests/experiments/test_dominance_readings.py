@@ -246,8 +246,7 @@ def test_the_nearest_reading_is_a_distance_from_a_published_column():
 def test_what_does_not_fit_the_model_is_refused():
     with pytest.raises(InputError, match="no reading E9"):
         readings_of({"vit": tiny_model("vit")}, random_pixels(1), ["E9"])
-    with pytest.raises(InputError, match=r"give \[m, 2, n, n\]"):
-        layer_cases(layer(0, 2, 3, 1), attention(0, 1, 1, 4))
+    refuses(r"give \[m, 2, n, n\]", lambda: layer_cases(layer(0, 2, 3, 1), attention(0, 1, 1, 4)))
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])

@@ -21,6 +21,7 @@ from oversmoothing.experiments.models import pictures
 from oversmoothing.experiments.models.inputs import Images, text_lines
 from oversmoothing.experiments.models.pictures import picture_folder, upright_rgb
 from oversmoothing.experiments.models.sources import cut_texts, named_inputs
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 
@@ -123,9 +124,7 @@ def test_a_text_chunk_without_end_is_an_image_that_cannot_be_read(tmp_path):
         picture_folder(tmp_path)[0]
 
 
-@pytest.mark.parametrize(
-    "mark", ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\r"]
-)
+@cases("mark", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\r")
 def test_a_text_ends_where_its_line_does_and_nowhere_else(tmp_path, mark):
     (tmp_path / "a.txt").write_text(f"one{mark}still one\n\n  two \n", "utf-8", newline="")
     assert text_lines(tmp_path / "a.txt") == [f"one{mark}still one", "two"]
