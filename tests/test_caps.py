@@ -7,6 +7,7 @@ import time
 import pytest
 
 import oversmoothing
+from tests.support.cases import cases
 
 GIANTS = [
     *(f"simulate {flag} {10**30}" for flag in ("--n", "--d", "--depth", "--points", "--dim")),
@@ -46,18 +47,16 @@ def test_a_giant_is_refused_in_a_sentence(words, capsys, tmp_path, monkeypatch):
     assert time.perf_counter() - began < 60
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        "[fixed]\nn = " + "9" * 5000,
-        "[fixed]\nn = " + "[" * 10**4,
-        "[fixed]\nn = 1000000\n",
-        "[fixed]\ndepth = 99999999999999999999\n",
-        "[axes]\nseed = [9223372036854775808]\n",
-        "[fixed]\nscale = 1e300\n",
-        '[fixed]\nvalue = "interval"\nhigh = inf\n',
-        "[fixed]\ndim = 9223372036854775807\n",
-    ],
+    "[fixed]\nn = " + "9" * 5000,
+    "[fixed]\nn = " + "[" * 10**4,
+    "[fixed]\nn = 1000000\n",
+    "[fixed]\ndepth = 99999999999999999999\n",
+    "[axes]\nseed = [9223372036854775808]\n",
+    "[fixed]\nscale = 1e300\n",
+    '[fixed]\nvalue = "interval"\nhigh = inf\n',
+    "[fixed]\ndim = 9223372036854775807\n",
     ids=lambda text: text[:24],
 )
 def test_a_sweep_of_giants_is_refused_in_a_sentence(text, capsys, tmp_path):
@@ -67,10 +66,10 @@ def test_a_sweep_of_giants_is_refused_in_a_sentence(text, capsys, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
+@cases(
     "fields",
-    ['"depth": 1000000000', '"epochs": 1e400', '"seed": NaN', '"width": ' + "9" * 5000,
-     '"ratio": 99999999999999999999', '"patch": ' + "[" * 10**4],
+    '"depth": 1000000000', '"epochs": 1e400', '"seed": NaN', '"width": ' + "9" * 5000,
+     '"ratio": 99999999999999999999', '"patch": ' + "[" * 10**4,
     ids=lambda text: text[:20],
 )  # fmt: skip
 def test_a_training_of_giants_is_refused_in_a_sentence(fields, capsys, tmp_path):

@@ -14,6 +14,7 @@ import pytest
 
 import oversmoothing
 from oversmoothing.commands import ending, main
+from tests.support.cases import cases
 
 ROOT = Path(__file__).resolve().parent.parent
 SWEEP = 'measures = []\n[fixed]\nn = 3\nd = 2\nvalue = "interval"\n[axes]\nseed = [0, 1, 2]\n'
@@ -115,15 +116,13 @@ def test_an_interrupt_while_a_module_is_imported_is_said(monkeypatch, capsys):
     assert "interrupted" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        (ZeroDivisionError("division\nby zero"), "a fault of the program, not an answer: ZeroDiv"),
-        (RecursionError("x" * 10**4), "RecursionError"),
-        (AssertionError(), "AssertionError"),
-        (MemoryError(), "not enough memory"),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "not enough memory"),
-    ],
+@cases(
+    "fault, said",
+    (ZeroDivisionError("division\nby zero"), "a fault of the program, not an answer: ZeroDiv"),
+    (RecursionError("x" * 10**4), "RecursionError"),
+    (AssertionError(), "AssertionError"),
+    (MemoryError(), "not enough memory"),
+    (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "not enough memory"),
     ids=lambda x: type(x).__name__,
 )
 @pytest.mark.parametrize("name", ["check", "verdict"])

@@ -24,9 +24,10 @@ import pytest
 import torch
 
 import oversmoothing
-from oversmoothing import InputError
 from oversmoothing.moved import MOVED
 from oversmoothing.theory.verdict.formulas import Outcome
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,17 +59,15 @@ def test_json_writes_unknown_as_null_and_infinite_as_inf(capsys):
     assert found["log_hfc_lfc"]["3"] == "-inf"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["verdict", "absent.json"], "cannot read 'absent.json'"),
-        (["figures", "all", "--out", "/proc/nowhere"], "cannot write to the output folder"),
-        (["simulate", "--out", "/proc/nowhere"], "cannot write to the output folder"),
-        (["train", "--out", "/proc/nowhere"], "cannot write to the output folder"),
-        (["reproduce", "--out", "/proc/nowhere"], "cannot write to the output folder"),
-        (["inspect", "no-such-model"], "no model 'no-such-model' here"),
-        (["simulate", "--device", "abacus"], "abacus"),
-    ],
+@cases(
+    "arguments, message",
+    (["verdict", "absent.json"], "cannot read 'absent.json'"),
+    (["figures", "all", "--out", "/proc/nowhere"], "cannot write to the output folder"),
+    (["simulate", "--out", "/proc/nowhere"], "cannot write to the output folder"),
+    (["train", "--out", "/proc/nowhere"], "cannot write to the output folder"),
+    (["reproduce", "--out", "/proc/nowhere"], "cannot write to the output folder"),
+    (["inspect", "no-such-model"], "no model 'no-such-model' here"),
+    (["simulate", "--device", "abacus"], "abacus"),
 )
 def test_bad_input_gives_one_sentence_and_exit_status_2(
     tmp_path, monkeypatch, capsys, arguments, message
@@ -255,15 +254,13 @@ def test_inspect_needs_the_commands_alone(tmp_path):
     assert "tokens" in done.stdout and (tmp_path / "report.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "libraries", "extra"),
-    [
-        (["verdict", "--example", "GT4"], OF_COMMANDS, "commands"),
-        (["--help"], OF_COMMANDS, "commands"),
-        (["simulate"], ("pandas",), "commands"),
-        (["sweep", "--example", "heads"], OF_EXTRAS, "sweep"),
-        (["train"], OF_EXTRAS, "models"),
-    ],
+@cases(
+    "words, libraries, extra",
+    (["verdict", "--example", "GT4"], OF_COMMANDS, "commands"),
+    (["--help"], OF_COMMANDS, "commands"),
+    (["simulate"], ("pandas",), "commands"),
+    (["sweep", "--example", "heads"], OF_EXTRAS, "sweep"),
+    (["train"], OF_EXTRAS, "models"),
 )
 def test_a_command_without_its_extra_names_it(tmp_path, words, libraries, extra):
     out = [] if {"verdict", "--help"} & {*words} else ["--out", str(tmp_path)]
@@ -420,14 +417,12 @@ def test_a_clone_without_symbolic_links_imports_and_answers(checkout, tmp_path):
     assert done.returncode == 0 and "SMOOTHING" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
-    [
-        "simulate --depth 5 --depth 7",
-        "heads --n 2 --depth 5 --n 3",
-        "prove --seed=1 --seed=1",
-        "verdict --example GT4 --example GT1",
-    ],
+    "simulate --depth 5 --depth 7",
+    "heads --n 2 --depth 5 --n 3",
+    "prove --seed=1 --seed=1",
+    "verdict --example GT4 --example GT1",
 )
 def test_an_option_of_one_value_is_not_given_twice(words: str, capsys) -> None:
     """The last of them was taken, and nothing said."""
@@ -441,22 +436,20 @@ def test_what_may_be_repeated_and_a_flag_may_stand_twice(capsys) -> None:
     assert list(json.loads(capsys.readouterr().out)["hfc_lfc"]) == ["1", "5"]
 
 
-@pytest.mark.parametrize(
-    ("old", "name"),
-    [
-        ("certificates.certificate", "certify"),
-        ("certificates.enclosure", "enclose"),
-        ("layer.case", "softmax"),
-        ("layer.perron", "stationary_distribution"),
-        ("layer.quotient", "rational_quotient"),
-        ("spectra.multipliers", "log_multiplier"),
-        ("spectra.radii", "largest_modulus"),
-        ("spectra.spectrum", "attention_spectrum"),
-        ("verdict.dominance", "real_verdict"),
-        ("consensus.loops", "LoopLaw"),
-        ("proofs.query", "Query"),
-        ("verdict.outcome", "Outcome"),
-    ],
+@cases(
+    "old, name",
+    ("certificates.certificate", "certify"),
+    ("certificates.enclosure", "enclose"),
+    ("layer.case", "softmax"),
+    ("layer.perron", "stationary_distribution"),
+    ("layer.quotient", "rational_quotient"),
+    ("spectra.multipliers", "log_multiplier"),
+    ("spectra.radii", "largest_modulus"),
+    ("spectra.spectrum", "attention_spectrum"),
+    ("verdict.dominance", "real_verdict"),
+    ("consensus.loops", "LoopLaw"),
+    ("proofs.query", "Query"),
+    ("verdict.outcome", "Outcome"),
 )
 def test_a_documented_module_loads_under_its_old_name_and_says_where_it_is(old, name):
     full = f"oversmoothing.theory.{old}"
@@ -550,8 +543,7 @@ def test_one_matrix_in_any_form_is_one_matrix(name: str, form: str) -> None:
 def test_what_holds_no_plain_numbers_is_refused_by_name(name: str, form: str) -> None:
     make, said = REFUSED[form]
     for each in ENTRIES[name][0].split():
-        with pytest.raises(InputError, match=said):
-            _numbers(name, **{each: make(EVEN[each])})
+        refuses(said, _numbers, name, **{each: make(EVEN[each])})
 
 
 @pytest.mark.parametrize("name", [*ENTRIES, "evolve, each way", "inspect"])
@@ -588,17 +580,15 @@ sys.exit(", ".join(name for name in {unwanted!r} if name in sys.modules) or 0)
 """
 
 
-@pytest.mark.parametrize(
-    ("what", "unwanted"),
-    [
-        ("__version__", ("numpy", "json", "typing_extensions")),
-        ("verdict\nverdict(A=[[.75, .25], [.375, .625]], H=[[-.5, .1], [.2, .3]])",
-         ("flint", "numpy.ma", "numpy.random", "pydantic", "typer", "scipy", "tempfile")),
-        ("main\nmain(['verdict', {case!r}])",
-         ("flint", "numpy.ma", "numpy.random", "pydantic", "scipy")),
-        ("main\nmain(['verdict', '--example', 'GT1'])",
-         ("torch", "scipy", "sympy", "pandas", "rich", "matplotlib", "hypothesis")),
-    ],
+@cases(
+    "what, unwanted",
+    ("__version__", ("numpy", "json", "typing_extensions")),
+    ("verdict\nverdict(A=[[.75, .25], [.375, .625]], H=[[-.5, .1], [.2, .3]])",
+     ("flint", "numpy.ma", "numpy.random", "pydantic", "typer", "scipy", "tempfile")),
+    ("main\nmain(['verdict', {case!r}])",
+     ("flint", "numpy.ma", "numpy.random", "pydantic", "scipy")),
+    ("main\nmain(['verdict', '--example', 'GT1'])",
+     ("torch", "scipy", "sympy", "pandas", "rich", "matplotlib", "hypothesis")),
 )  # fmt: skip
 def test_what_is_not_used_is_not_imported(
     tmp_path: Path, what: str, unwanted: tuple[str, ...]

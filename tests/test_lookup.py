@@ -20,6 +20,8 @@ from oversmoothing.experiments.ladder.climb import split_inputs
 from oversmoothing.experiments.models import library, pictures, sources
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 
 CASE = {"A": [["3/4", "1/4"], ["1/4", "3/4"]], "H": [["-3/2"]]}
@@ -64,24 +66,12 @@ def test_every_command_looks_models_up_in_one_place(command, monkeypatch, tmp_pa
     assert asked == [("some-model", tmp_path)]
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
-    [
-        ["inspect", "some-vit", "--count", "3"],
-        ["probe", "some-vit", "readings", "--count", "3", "--readings", "E2"],
-        ["probe", "some-vit", "certified", "--count", "3"],
-        [
-            "probe",
-            "some-vit",
-            "ladder",
-            "--calibration",
-            "10",
-            "--standard",
-            "2",
-            "--held-out",
-            "3",
-        ],
-    ],
+    ["inspect", "some-vit", "--count", "3"],
+    ["probe", "some-vit", "readings", "--count", "3", "--readings", "E2"],
+    ["probe", "some-vit", "certified", "--count", "3"],
+    ["probe", "some-vit", "ladder", "--calibration", "10", "--standard", "2", "--held-out", "3"],
     ids=lambda words: " ".join(words[:3]),
 )
 def test_a_folder_of_pictures_is_found_by_its_name_in_the_data_folder(words, data, capsys):
@@ -303,5 +293,4 @@ def test_what_was_downloaded_before_opens_without_the_hub(monkeypatch, tmp_path)
 @pytest.mark.parametrize("name", ["a/b/c", "-", "owner/", "x y"])
 def test_what_could_be_no_name_of_the_hub_is_not_asked_of_it(name, data, monkeypatch):
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", None)
-    with pytest.raises(InputError, match="it is no name that the hub could have"):
-        sources.named_model(name, Path("out"))
+    refuses("it is no name that the hub could have", lambda: sources.named_model(name, Path("out")))

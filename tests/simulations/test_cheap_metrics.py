@@ -6,6 +6,7 @@ import torch
 
 from oversmoothing import metrics
 from oversmoothing.simulations.state_metrics import NAMES, stream_metrics
+from tests.support.cases import cases
 
 
 def agree(X: torch.Tensor) -> None:
@@ -20,9 +21,7 @@ def agree(X: torch.Tensor) -> None:
             )
 
 
-@pytest.mark.parametrize(
-    "shape", [(3, 9, 5), (2, 5, 9), (2, 2, 3), (2, 3, 1), (1, 1, 4), (1, 1, 1)]
-)
+@cases("shape", (3, 9, 5), (2, 5, 9), (2, 2, 3), (2, 3, 1), (1, 1, 4), (1, 1, 1))
 @pytest.mark.parametrize("mean", [0.0, 1.0, 30.0])
 def test_the_cheap_metrics_are_the_careful_ones(shape, mean):
     generator = torch.Generator().manual_seed(sum(shape))

@@ -40,9 +40,10 @@ def test_table_record_and_sentence(tmp_path, capsys):
     assert before == [(tmp_path / f"simulate.{kind}").read_bytes() for kind in ("csv", "json")]
 
 
-@pytest.mark.parametrize(
-    ("attention", "value"),
-    [*((kind, "ginibre") for kind in ATTENTION), *(("softmax", kind) for kind in VALUE_PROJECTION)],
+@cases(
+    "attention, value",
+    *((kind, "ginibre") for kind in ATTENTION),
+    *(("softmax", kind) for kind in VALUE_PROJECTION),
 )
 def test_measurement_agrees_with_the_closed_form(attention, value):
     d = 4

@@ -9,6 +9,7 @@ import oversmoothing
 from oversmoothing.simulations.against_theory.simulate import StreamsConfiguration, simulate_streams
 from oversmoothing.simulations.engine.evolve_streams import evolve_streams
 from oversmoothing.simulations.generators.attention import MIXINGS, draw_mixing
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 
 S, N, D = 3, 5, 2
@@ -98,19 +99,17 @@ def test_one_token_and_one_stream_have_an_answer():
         assert len(found.metrics()) == 2
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"X0": np.ones((3, 2))}, "streams first"),
-        ({"mixing": np.eye(3)}, "X0 has 2 streams"),
-        ({"p": [1.0]}, "p must be 2 finite"),
-        ({"weights": np.eye(3)}, "have d = 3, X0 has 2"),
-        ({"attention": np.eye(3)}, "is for 3 tokens, X0 has 2"),
-        (
-            {"attention": oversmoothing.FromState(W_Q=np.eye(2), W_K=np.eye(2))},
-            "attention that follows the state",
-        ),
-    ],
+@cases(
+    "change, words",
+    ({"X0": np.ones((3, 2))}, "streams first"),
+    ({"mixing": np.eye(3)}, "X0 has 2 streams"),
+    ({"p": [1.0]}, "p must be 2 finite"),
+    ({"weights": np.eye(3)}, "have d = 3, X0 has 2"),
+    ({"attention": np.eye(3)}, "is for 3 tokens, X0 has 2"),
+    (
+        {"attention": oversmoothing.FromState(W_Q=np.eye(2), W_K=np.eye(2))},
+        "attention that follows the state",
+    ),
 )
 def test_what_does_not_fit_is_refused(change, words):
     given = {
