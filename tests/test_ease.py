@@ -167,13 +167,11 @@ def test_depths_may_be_written_as_floats(depth):
         refuses("depth", oversmoothing.verdict, A=[[1.0]], H=[[1.0]], X0=[[1]], depth=wrong)
 
 
-def test_depths_at_the_command_line(capsys):
+def test_depths_at_the_command_line(told):
     words = ["verdict", "--example", "GT4", "--json", "--depth"]
-    assert oversmoothing.main([*words, "1", "1e6"]) == 0
-    assert set(json.loads(capsys.readouterr().out)["hfc_lfc"]) == {"1", "1000000"}
+    assert set(json.loads(told(0, *words, "1", "1e6"))["hfc_lfc"]) == {"1", "1000000"}
     for wrong in ("-3", "1.5", "many", "1e99", "nan", "1" * 400):
-        assert oversmoothing.main([*words, wrong]) == 2
-        assert "whole number of layers" in capsys.readouterr().err
+        assert "whole number of layers" in told(2, *words, wrong)
 
 
 def test_simulate_has_its_default_depth_and_takes_floats(capsys, tmp_path):

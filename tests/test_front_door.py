@@ -424,16 +424,14 @@ def test_a_clone_without_symbolic_links_imports_and_answers(checkout, tmp_path):
     "prove --seed=1 --seed=1",
     "verdict --example GT4 --example GT1",
 )
-def test_an_option_of_one_value_is_not_given_twice(words: str, capsys) -> None:
+def test_an_option_of_one_value_is_not_given_twice(words: str, told) -> None:
     """The last of them was taken, and nothing said."""
-    assert oversmoothing.main(words.split()) == 2
-    assert "2 times and has one value: keep one" in capsys.readouterr().err
+    assert "2 times and has one value: keep one" in told(2, *words.split())
 
 
-def test_what_may_be_repeated_and_a_flag_may_stand_twice(capsys) -> None:
+def test_what_may_be_repeated_and_a_flag_may_stand_twice(told) -> None:
     words = "verdict --example GT4 --depth 1 --depth 5 --json --json"
-    assert oversmoothing.main(words.split()) == 0
-    assert list(json.loads(capsys.readouterr().out)["hfc_lfc"]) == ["1", "5"]
+    assert list(json.loads(told(0, *words.split()))["hfc_lfc"]) == ["1", "5"]
 
 
 @cases(

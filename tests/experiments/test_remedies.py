@@ -347,20 +347,17 @@ def test_the_cost_is_a_ratio_and_the_sublayer_the_real_one():
     torch.testing.assert_close(sublayer(remedies.Plain(), X, weights), plain, **CLOSE)
 
 
-def test_the_command_prints_writes_and_lists(tmp_path, capsys):
+def test_the_command_prints_writes_and_lists(tmp_path, told):
     path = tmp_path / "remedies.csv"
     few = ["remedies", "outlier-removal", "deepnorm", "hyper-connections", "--draws", "4"]
-    assert oversmoothing.main([*few, "--out", str(path)]) == 0
-    printed = capsys.readouterr().out
+    printed = told(0, *few, "--out", path)
     assert "In all 4 layers the measured spectrum moves as claimed: outlier removal" in printed
     assert "These claim nothing about tokens: hyper-connections." in printed
     assert path.read_text().startswith("name,remedy,paper,our_reading,claim")
-    assert oversmoothing.main([*few, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(told(0, *few, "--json"))
     assert rows[0]["as_claimed"] == 4 and rows[2]["as_claimed"] is None
     assert all(row["error"] < MOST for row in rows)
-    assert oversmoothing.main(["remedies", "--list"]) == 0
-    assert "our reading" in capsys.readouterr().out
+    assert "our reading" in told(0, "remedies", "--list")
 
 
 def test_a_wrong_prediction_leaves_with_status_1(monkeypatch, capsys):

@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing import InputError, main, open_model
+from oversmoothing import InputError, open_model
 from oversmoothing.experiments.digits import training, training_state as store
 from oversmoothing.experiments.digits.data import SIZES, augmented, digits
 from oversmoothing.experiments.digits.training import (
@@ -381,11 +381,9 @@ def write_config(tmp_path: Path, **fields: object) -> str:
     return str(path)
 
 
-def test_the_command_trains_all_variants_and_then_reads_them(tmp_path, capsys):
+def test_the_command_trains_all_variants_and_then_reads_them(tmp_path, told):
     command = ["train", write_config(tmp_path), "--device", "cpu", "--out", str(tmp_path / "out")]
-    assert main(command) == 0
-    first = capsys.readouterr().out
+    first = told(0, *command)
     assert len(list((tmp_path / "out").iterdir())) == 3
     assert "test accuracy" in first and "cached" not in first
-    assert main(command) == 0
-    assert capsys.readouterr().out.count("cached") == 3
+    assert told(0, *command).count("cached") == 3

@@ -119,11 +119,9 @@ def test_what_does_not_fit_is_refused(change, words):
     refuses(words, lambda: evolve_streams(**{**given, **change}), error=oversmoothing.InputError)
 
 
-def test_the_command_writes_a_run(tmp_path, capsys):
+def test_the_command_writes_a_run(tmp_path, told):
     words = ["simulate", "--streams", "--n", "4", "--d", "2", "--depth", "40", "--points", "6"]
-    assert oversmoothing.main([*words, "--out", str(tmp_path)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(told(0, *words, "--out", tmp_path).split())
     assert "the certificate, for every branch and start" in said
     assert (tmp_path / "streams.csv").exists()
-    assert oversmoothing.main([*words, "--out", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["configuration"]["n"] == 4
+    assert json.loads(told(0, *words, "--out", tmp_path, "--json"))["configuration"]["n"] == 4

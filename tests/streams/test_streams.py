@@ -190,12 +190,11 @@ def test_entries_near_the_largest_float_have_an_answer_or_a_sentence() -> None:
     ({"H": [[1e300]], "p": [1e100, 1.0]}, "H times p and q is beyond the range"),
 )
 def test_numbers_beyond_floats_are_refused_in_a_sentence(
-    more: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    more: dict[str, Any], said: str, tmp_path: Path, told
 ) -> None:
     case = tmp_path / "case.json"
     case.write_text(json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF} | more))
-    assert oversmoothing.main(["verdict", str(case)]) == 2
-    assert re.search(said, capsys.readouterr().err)
+    assert re.search(said, told(2, "verdict", case))
 
 
 def test_a_gain_below_the_floats_has_no_band() -> None:
@@ -203,17 +202,15 @@ def test_a_gain_below_the_floats_has_no_band() -> None:
     assert said(HALF, [["-1/4"]], p=small, q=small).verdict in ("SMOOTHING", "NON_SMOOTHING")
 
 
-def test_the_command_decides_a_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_decides_a_case(tmp_path: Path, told) -> None:
     case = tmp_path / "case.json"
     case.write_text(
         json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF, "mixing": "doubly-stochastic"})
     )
-    assert oversmoothing.main(["verdict", str(case), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(told(0, "verdict", case, "--json"))
     assert found["verdict"] == "NON_SMOOTHING" and found["streams_become_one"] is True
     case.write_text(json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF, "mixing": "orthogonal"}))
-    assert oversmoothing.main(["verdict", str(case)]) == 2
-    assert "not orthogonal" in capsys.readouterr().err
+    assert "not orthogonal" in told(2, "verdict", case)
 
 
 def test_T13a_no_branch_has_part_in_differences_where_H_is_0_and_one_has_where_it_is_nilpotent():

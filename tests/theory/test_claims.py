@@ -286,11 +286,10 @@ def test_a_violation_found_in_a_chunk_is_kept():
     assert found["violation"] is not None and found["violation"].startswith("9")
 
 
-def test_prove_prints_json_and_writes_a_page(tmp_path, capsys):
+def test_prove_prints_json_and_writes_a_page(tmp_path, told):
     page = tmp_path / "ledger.html"
     options = ["--json", "--out", str(page), "--examples", "50", "--jobs", "1"]
-    assert oversmoothing.main(["prove", "T1e", *options]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(told(0, "prove", "T1e", *options))
     assert [set(claim) >= {"name", "statement", "status", "evidence", "seconds"} for claim in found]
     assert {each["name"]: each["status"] for each in found}["T1e"] in ("written", "undecided")
     text = page.read_text("utf-8")
@@ -316,21 +315,18 @@ def test_a_step_that_does_not_say_what_it_is_for_is_refused(text):
     refuses("step", by.step, text, error=ValueError)
 
 
-def test_prove_prints_a_claim_in_full(capsys):
-    assert oversmoothing.main(["prove", "T2b", "--kind", "searched", "--jobs", "1"]) == 0
-    printed = capsys.readouterr().out
+def test_prove_prints_a_claim_in_full(told):
+    printed = told(0, "prove", "T2b", "--kind", "searched", "--jobs", "1")
     assert "for a single real h" in printed.lower() and "none violates it" in printed
 
 
-def test_prove_counts_refutations_by_whose_words_they_refute(capsys):
+def test_prove_counts_refutations_by_whose_words_they_refute(told):
     names = ["P-2401.04301v1-psi", "P-2401.04301v1-control", "N-2206.10991-attention"]
     asked = ["prove", *names, "--kind", "counterexample", "--jobs", "1"]
-    assert oversmoothing.main(asked) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    out = " ".join(told(0, *asked).split())
     assert "3 claims: 3 refuted (1 in the paper's own words, 2 of our reading)" in out
     assert all(f"wording: {LEDGER[name].wording}" in out for name in names)
-    assert oversmoothing.main([*asked, "--json"]) == 0
-    found = {each["name"]: each["wording"] for each in json.loads(capsys.readouterr().out)}
+    found = {each["name"]: each["wording"] for each in json.loads(told(0, *asked, "--json"))}
     assert found == {name: LEDGER[name].wording for name in names}
 
 

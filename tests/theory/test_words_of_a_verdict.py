@@ -224,13 +224,12 @@ def test_beyond_512_tokens_what_it_takes_and_leaves_out_is_said_first(tmp_path, 
 # --- no positive ratio is printed as 0, none that is finite as inf, and no 0 with a sign ---
 
 
-def test_a_ratio_below_all_floats_is_printed_from_its_logarithm(tmp_path, capsys):
+def test_a_ratio_below_all_floats_is_printed_from_its_logarithm(tmp_path, told):
     """Uniform A (a = 0) and h = 1: HFC/LFC = 2^-L / 3."""
     path = tmp_path / "case.json"
     case = {"A": [["1/2", "1/2"], ["1/2", "1/2"]], "H": [[1]], "X0": [[1], [2]]}
     path.write_text(json.dumps(case))
-    assert oversmoothing.main(["verdict", str(path), "--depth", "1", "--depth", "1000000"]) == 0
-    said = capsys.readouterr().out
+    said = told(0, "verdict", path, "--depth", "1", "--depth", "1000000")
     # 2^-1000000 / 3, from 2^1000000 = 9.9006562292958982506979236163e301029.
     assert "after 1,000,000 layers: HFC/LFC = 3.37e-301031\n" in said
     assert "after 1 layer: HFC/LFC = 0.167, squared 1/36" in said
