@@ -15,6 +15,7 @@ import pytest
 import oversmoothing
 from oversmoothing.commands import ending, main
 from tests.support.cases import cases
+from tests.support.processes import python
 
 ROOT = Path(__file__).resolve().parent.parent
 SWEEP = 'measures = []\n[fixed]\nn = 3\nd = 2\nvalue = "interval"\n[axes]\nseed = [0, 1, 2]\n'
@@ -96,13 +97,8 @@ class Interrupt:
             exec("raise KeyboardInterrupt")
 sys.meta_path.insert(0, Interrupt())
 """)
-    done = subprocess.run(
-        [sys.executable, "-m", "oversmoothing", "verdict", "--example", "GT4"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
-    )
+    words = "oversmoothing", "verdict", "--example", "GT4"
+    done = python("-m", *words, env={"PYTHONPATH": f"{tmp_path}:{ROOT}"})
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "oversmoothing verdict: interrupted; finished parts are kept\n"
 

@@ -27,6 +27,7 @@ import oversmoothing
 from oversmoothing.moved import MOVED
 from oversmoothing.theory.verdict.formulas import Outcome
 from tests.support.cases import cases
+from tests.support.processes import python
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 
@@ -35,14 +36,7 @@ PACKAGES = ("theory", "simulations", "experiments", "paper_figures")
 
 
 def run(*arguments: str, cwd: Path | None = None, **environment: str):
-    return subprocess.run(
-        [sys.executable, "-m", "oversmoothing", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=300,
-        env={**os.environ, **environment},
-    )
+    return python("-m", "oversmoothing", *arguments, cwd=cwd, env=environment)
 
 
 def verdict_json(capsys, *arguments: str) -> dict:
@@ -80,7 +74,7 @@ def test_bad_input_gives_one_sentence_and_exit_status_2(
 
 
 def test_the_exit_status_and_the_streams_of_the_process_are_those_of_the_command(tmp_path):
-    done = run("verdict", "absent.json", cwd=tmp_path, PYTHONPATH=str(ROOT))
+    done = run("verdict", "absent.json", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "") and "cannot read 'absent.json'" in done.stderr
 
 
@@ -125,9 +119,7 @@ def test_the_file_for_type_checkers_uses_every_public_name():
 
 def test_the_package_is_imported_before_anything_that_it_names_but_what_has_moved():
     code = "import sys, oversmoothing; print([m for m in sys.modules if 'oversmoothing.' in m])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120
-    )
+    done = python("-c", code, cwd=ROOT)
     assert done.stdout == "['oversmoothing.moved']\n", done.stderr
 
 
@@ -174,9 +166,7 @@ OF_EXTRAS = ("cvc5", "dask", "distributed", "pyarrow", "sklearn", "transformers"
 def without(libraries: tuple[str, ...], code: str) -> subprocess.CompletedProcess[str]:
     """Python code in a process in which these libraries cannot be imported."""
     blocked = f"import sys; sys.modules.update(dict.fromkeys({libraries!r}))\n"
-    return subprocess.run(
-        [sys.executable, "-c", blocked + code], capture_output=True, text=True, timeout=300
-    )
+    return python("-c", blocked + code)
 
 
 def test_the_library_needs_no_extra():
@@ -333,12 +323,7 @@ def checkout(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def wheel(checkout) -> Path:
     """Built from the source distribution, as an index would serve it."""
-    built = subprocess.run(
-        [sys.executable, "-m", "build", "--no-isolation", str(checkout)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    built = python("-m", "build", "--no-isolation", checkout)
     assert built.returncode == 0, built.stderr[-2000:]
     return next((checkout / "dist").glob("*.whl"))
 
@@ -595,5 +580,5 @@ def test_what_is_not_used_is_not_imported(
     case = tmp_path / "case.json"
     case.write_text('{"A": [[0.75, 0.25], [0.3, 0.7]], "H": [[-0.51, 0.1], [0.2, 0.3]]}')
     code = STARTED.format(what=what.format(case=str(case)), unwanted=unwanted)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python("-c", code)
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from oversmoothing.theory.proofs.claim import Effort
 from oversmoothing.theory.proofs.coq import ALLOWED, SOURCES, Formal, check, on_record, statement
 from oversmoothing.theory.proofs.ledger import theorems
 from tests.support.cases import cases
+from tests.support.processes import python
 from tests.support.refusals import refuses
 
 needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
@@ -33,7 +34,7 @@ def test_make_formal_asks_for_the_theorems_of_the_claims() -> None:
         "'oversmoothing.theory.proofs.ledger', run_name='apart'); "
         "print(sum(map(len, found['theorems']().values())))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python("-c", code)
     assert int(done.stdout) == sum(map(len, theorems().values())) >= 53
 
 
