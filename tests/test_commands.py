@@ -123,6 +123,7 @@ def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
     ("simulate x.json", "'x.json' is too much: simulate draws", "verdict CASE.json --depth 1"),
     ("simulate --eigenvalues -1 -2", "no option -2.", "--eigenvalues=-0.9,-0.5"),
     ("verdict --depth 3 --agree 1 --agree 2", "--agree is given 2 times", "verdict --help'"),
+    ("prove --seed=1 --seed=1", "--seed is given 2 times and has one value", "prove --help'"),
     ("simulate --n", "--n needs a value.", "simulate --help'"),
     ("simulate --seed 9223372036854775808", "--seed must be at most 2^63 - 1.", "--help'"),
     ("prove T2 --jobs 99999999999999", "--jobs must be at most 64.", "prove --help'"),

@@ -39,23 +39,8 @@ def run(*arguments: str, cwd: Path | None = None, **environment: str):
     return python("-m", "oversmoothing", *arguments, cwd=cwd, env=environment)
 
 
-def verdict_json(capsys, *arguments: str) -> dict:
-    assert oversmoothing.main(["verdict", *arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_json_writes_unknown_as_null_and_infinite_as_inf(capsys):
-    found = verdict_json(capsys, "--example", "GT2")
-    assert found["limit"] == "inf"
-    found = verdict_json(capsys, "--example", "GT17")
-    assert found["rho_quotient"] is None and found["rate"] is None
-    found = verdict_json(capsys, "--example", "GT18", "--depth", "3")
-    assert found["log_hfc_lfc"]["3"] == "-inf"
-
-
 @cases(
     "arguments, message",
-    (["verdict", "absent.json"], "cannot read 'absent.json'"),
     (["figures", "all", "--out", "/proc/nowhere"], "cannot write to the output folder"),
     (["simulate", "--out", "/proc/nowhere"], "cannot write to the output folder"),
     (["train", "--out", "/proc/nowhere"], "cannot write to the output folder"),
@@ -78,11 +63,10 @@ def test_the_exit_status_and_the_streams_of_the_process_are_those_of_the_command
     assert (done.returncode, done.stdout) == (2, "") and "cannot read 'absent.json'" in done.stderr
 
 
-def test_earlier_results_stay_whole_when_a_figure_cannot_be_written(tmp_path):
+def test_earlier_results_stay_whole_when_a_figure_cannot_be_written(tmp_path, told):
     """A file in the place of the figures' folder: refused before anything is touched."""
     (tmp_path / "figures").write_text("mine")
-    done = run("figures", "lambda_plane", "--out", str(tmp_path))
-    assert done.returncode == 2
+    told(2, "figures", "lambda_plane", "--out", tmp_path)
     assert (tmp_path / "figures").read_text() == "mine"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["figures"]
 
@@ -400,18 +384,6 @@ def test_a_clone_without_symbolic_links_imports_and_answers(checkout, tmp_path):
         [sys.executable, "-c", code], cwd=clone, capture_output=True, text=True, env=clean
     )
     assert done.returncode == 0 and "SMOOTHING" in done.stdout, done.stderr
-
-
-@cases(
-    "words",
-    "simulate --depth 5 --depth 7",
-    "heads --n 2 --depth 5 --n 3",
-    "prove --seed=1 --seed=1",
-    "verdict --example GT4 --example GT1",
-)
-def test_an_option_of_one_value_is_not_given_twice(words: str, told) -> None:
-    """The last of them was taken, and nothing said."""
-    assert "2 times and has one value: keep one" in told(2, *words.split())
 
 
 def test_what_may_be_repeated_and_a_flag_may_stand_twice(told) -> None:

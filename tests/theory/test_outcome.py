@@ -100,7 +100,8 @@ def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():
         math.inf,
         1,
         "NON_SMOOTHING",
-        {0: Ratio(0.5, -0.25, Fraction(1, 4)), 3: Ratio(math.inf, math.inf), 4: Ratio(None, None)},
+        {0: Ratio(0.5, -0.25, Fraction(1, 4)), 3: Ratio(math.inf, math.inf), 4: Ratio(None, None)}
+        | {5: Ratio(0.0, -math.inf)},
         True,
     )
     assert found.to_json_object() == {
@@ -121,8 +122,8 @@ def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():
         "verdict_x0": "NON_SMOOTHING",
         "shows_from": None,
         "hfc_lfc_squared": {"0": "1/4"},
-        "hfc_lfc": {"0": 0.5, "3": "inf", "4": None},
-        "log_hfc_lfc": {"0": -0.25, "3": "inf", "4": None},
+        "hfc_lfc": {"0": 0.5, "3": "inf", "4": None, "5": 0.0},
+        "log_hfc_lfc": {"0": -0.25, "3": "inf", "4": None, "5": "-inf"},
         "token_growth": None,
         "cosine_limits": None,
         "cos_min": None,
