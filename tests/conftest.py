@@ -7,13 +7,14 @@ holds arrays to the shapes in their signatures; the simulations' tests then take
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
+import oversmoothing
 from oversmoothing.theory.proofs.coq import share_built
 from tests.support.shapes import CHECKED, shapes
 
@@ -51,3 +52,16 @@ def chromium() -> Iterator[Browser]:
 
     with browser() as launched:
         yield launched
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """What a command of these words says that ends with this status: its output, or where that is
+    neither 0 nor 1 its errors."""
+
+    def run(status: int, *words: object) -> str:
+        assert oversmoothing.main([str(word) for word in words]) == status
+        out, err = capsys.readouterr()
+        return out if status in (0, 1) else err
+
+    return run

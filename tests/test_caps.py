@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-import oversmoothing
+from tests.support.cases import cases
 
 GIANTS = [
     *(f"simulate {flag} {10**30}" for flag in ("--n", "--d", "--depth", "--points", "--dim")),
@@ -37,44 +37,39 @@ GIANTS = [
 
 
 @pytest.mark.parametrize("words", GIANTS, ids=lambda words: words[:50])
-def test_a_giant_is_refused_in_a_sentence(words, capsys, tmp_path, monkeypatch):
+def test_a_giant_is_refused_in_a_sentence(words, told, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     began = time.perf_counter()
-    assert oversmoothing.main(words.split()) == 2
-    said = capsys.readouterr().err
+    said = told(2, *words.split())
     assert said.count("\n") == 2 and "Traceback" not in said
     assert time.perf_counter() - began < 60
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        "[fixed]\nn = " + "9" * 5000,
-        "[fixed]\nn = " + "[" * 10**4,
-        "[fixed]\nn = 1000000\n",
-        "[fixed]\ndepth = 99999999999999999999\n",
-        "[axes]\nseed = [9223372036854775808]\n",
-        "[fixed]\nscale = 1e300\n",
-        '[fixed]\nvalue = "interval"\nhigh = inf\n',
-        "[fixed]\ndim = 9223372036854775807\n",
-    ],
+    "[fixed]\nn = " + "9" * 5000,
+    "[fixed]\nn = " + "[" * 10**4,
+    "[fixed]\nn = 1000000\n",
+    "[fixed]\ndepth = 99999999999999999999\n",
+    "[axes]\nseed = [9223372036854775808]\n",
+    "[fixed]\nscale = 1e300\n",
+    '[fixed]\nvalue = "interval"\nhigh = inf\n',
+    "[fixed]\ndim = 9223372036854775807\n",
     ids=lambda text: text[:24],
 )
-def test_a_sweep_of_giants_is_refused_in_a_sentence(text, capsys, tmp_path):
+def test_a_sweep_of_giants_is_refused_in_a_sentence(text, told, tmp_path):
     (tmp_path / "s.toml").write_text(text)
-    assert oversmoothing.main(["sweep", f"{tmp_path}/s.toml", "--out", f"{tmp_path}/out"]) == 2
-    assert capsys.readouterr().err.count("\n") == 2
+    assert told(2, "sweep", f"{tmp_path}/s.toml", "--out", f"{tmp_path}/out").count("\n") == 2
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
+@cases(
     "fields",
-    ['"depth": 1000000000', '"epochs": 1e400', '"seed": NaN', '"width": ' + "9" * 5000,
-     '"ratio": 99999999999999999999', '"patch": ' + "[" * 10**4],
+    '"depth": 1000000000', '"epochs": 1e400', '"seed": NaN', '"width": ' + "9" * 5000,
+     '"ratio": 99999999999999999999', '"patch": ' + "[" * 10**4,
     ids=lambda text: text[:20],
 )  # fmt: skip
-def test_a_training_of_giants_is_refused_in_a_sentence(fields, capsys, tmp_path):
+def test_a_training_of_giants_is_refused_in_a_sentence(fields, told, tmp_path):
     (tmp_path / "t.json").write_text("{" + fields + "}")
-    assert oversmoothing.main(["train", f"{tmp_path}/t.json", "--out", f"{tmp_path}/out"]) == 2
-    said = capsys.readouterr().err
+    said = told(2, "train", f"{tmp_path}/t.json", "--out", f"{tmp_path}/out")
     assert said.count("\n") == 2 and len(said) < 6000

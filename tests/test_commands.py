@@ -20,6 +20,7 @@ from oversmoothing.commands.main import WORDS, chosen, load, repeat_flags, typed
 from tests.corpora import networks
 from tests.corpora.cases import case
 from tests.corpora.commands import TRAINED
+from tests.support.cases import cases
 
 SHOWN = [row for row in ROWS if row.group]
 EVERYWHERE = ("--out", "--json", "--plot", "--seed", "--device", "--dry-run", "--images", "--text",
@@ -110,54 +111,49 @@ def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
     assert todo == f"'oversmoothing {row.asked} --help' says what it takes."
 
 
-@pytest.mark.parametrize(
-    ("words", "wrong", "todo"),
-    [
-        ("inspekt gpt2", "no command 'inspekt'. Did you mean 'inspect'?", "--help' shows all "),
-        ("bench", "'bench' has left the installed program.", "make bench"),
-        ("verdict --depht 3", "no option --depht. Did you mean --depth?", "verdict --help'"),
-        ("probe gpt2 lop", "no kind 'lop'. Did you mean 'loop'?", "probe --help' shows all "),
-        ("probe gpt2", "which kind? Type oversmoothing probe MODEL KIND.", "probe --help'"),
-        ("check", "FILE is missing.", "check --help'"),
-        ("explorer x y", "'x y' is too much.", "explorer --help'"),
-        ("simulate x.json", "'x.json' is too much: simulate draws", "verdict CASE.json --depth 1"),
-        ("simulate --eigenvalues -1 -2", "no option -2.", "--eigenvalues=-0.9,-0.5"),
-        ("verdict --depth 3 --agree 1 --agree 2", "--agree is given 2 times", "verdict --help'"),
-        ("simulate --n", "--n needs a value.", "simulate --help'"),
-        ("simulate --seed 9223372036854775808", "--seed must be at most 2^63 - 1.", "--help'"),
-        ("prove T2 --jobs 99999999999999", "--jobs must be at most 64.", "prove --help'"),
-        ("figures lamda_plane", "no figure 'lamda_plane'. Did you mean 'lambda_plane'?", "--list'"),
-        ("figures", "name a figure to draw, or all.", "--list' shows all"),
-        ("remedies attnscal", "no remedy 'attnscal'. Did you mean 'attnscale'?", "--list'"),
-        ("prove T99", "no claim 'T99'. Chapter T9 has T9a, T9b, T9c and T9d.", "--list' shows all"),
-        ("prove T2 --kind formall", "no kind 'formall'. Did you mean 'formal'?", "prove --help'"),
-        ("train --variant smt", "no variant 'smt'.", "Choose vit, vit+, vit- or vit-FORM."),
-        ("study cor", "no study 'cor'. Did you mean 'core'?", "study --help'"),
-        ("verdict --example GT44", "no example 'GT44'. Did you mean 'GT4'?", "GT1, GT2"),
-        ("simulate --attention causl", "no attention 'causl'. Did you mean 'causal'?", "--help'"),
-        ("probe vit readings --readings E9", "no reading 'E9'.", "readings --help'"),
-        ("simulate --temperature 0", "--temperature must be above 0.", "simulate --help'"),
-        ("simulate --n 0", "--n must be at least 1.", "simulate --help'"),
-        ("simulate --points 1", "--points must be at least 2.", "simulate --help'"),
-        ("simulate --seed -1", "--seed must be at least 0.", "simulate --help'"),
-        ("simulate --heads 0", "--heads must be at least 1.", "simulate --heads --help'"),
-        ("simulate --heads --scale -1", "--scale must be at least 0.", "--heads --help'"),
-        ("simulate --depth -1", "--depth must be a whole number of layers from 0", "--help'"),
-        ("simulate --n many", "--n must be a whole number.", "simulate --help'"),
-        ("simulate --depth 1.5", "--depth must be a whole number of layers from 0 to", "--help'"),
-        ("simulate --streams 17", "--streams must be at most 16.", "simulate --streams --help'"),
-        ("verdict", "which case? Give a CASE.json or --example NAME, and not both.", "takes GT1,"),
-        ("verdict a.json --example GT4", "which case? Give a CASE.json or --example", "takes GT1"),
-        ("inspect gpt2 --images nosuch", "no images 'nosuch' were found here", "inspect --help'"),
-        (
-            "probe gpt2 loop --text nosuch",
-            "no file 'nosuch' was found here",
-            "Give a file to --text",
-        ),
-        ("probe gpt2 loop --group 3-1", "--group 3-1 names no layers: write 3, or 1-12", "--help'"),
-        ("prove --list --out x", "--list names what there is and writes nothing", "prove --help'"),
-        ("prove --thorough --out x.html", "--thorough writes thorough.json and no page", "--help'"),
-    ],
+@cases(
+    "words, wrong, todo",
+    ("inspekt gpt2", "no command 'inspekt'. Did you mean 'inspect'?", "--help' shows all "),
+    ("bench", "'bench' has left the installed program.", "make bench"),
+    ("verdict --depht 3", "no option --depht. Did you mean --depth?", "verdict --help'"),
+    ("probe gpt2 lop", "no kind 'lop'. Did you mean 'loop'?", "probe --help' shows all "),
+    ("probe gpt2", "which kind? Type oversmoothing probe MODEL KIND.", "probe --help'"),
+    ("check", "FILE is missing.", "check --help'"),
+    ("explorer x y", "'x y' is too much.", "explorer --help'"),
+    ("simulate x.json", "'x.json' is too much: simulate draws", "verdict CASE.json --depth 1"),
+    ("simulate --eigenvalues -1 -2", "no option -2.", "--eigenvalues=-0.9,-0.5"),
+    ("verdict --depth 3 --agree 1 --agree 2", "--agree is given 2 times", "verdict --help'"),
+    ("prove --seed=1 --seed=1", "--seed is given 2 times and has one value", "prove --help'"),
+    ("simulate --n", "--n needs a value.", "simulate --help'"),
+    ("simulate --seed 9223372036854775808", "--seed must be at most 2^63 - 1.", "--help'"),
+    ("prove T2 --jobs 99999999999999", "--jobs must be at most 64.", "prove --help'"),
+    ("figures lamda_plane", "no figure 'lamda_plane'. Did you mean 'lambda_plane'?", "--list'"),
+    ("figures", "name a figure to draw, or all.", "--list' shows all"),
+    ("remedies attnscal", "no remedy 'attnscal'. Did you mean 'attnscale'?", "--list'"),
+    ("prove T99", "no claim 'T99'. Chapter T9 has T9a, T9b, T9c and T9d.", "--list' shows all"),
+    ("prove T2 --kind formall", "no kind 'formall'. Did you mean 'formal'?", "prove --help'"),
+    ("train --variant smt", "no variant 'smt'.", "Choose vit, vit+, vit- or vit-FORM."),
+    ("study cor", "no study 'cor'. Did you mean 'core'?", "study --help'"),
+    ("verdict --example GT44", "no example 'GT44'. Did you mean 'GT4'?", "GT1, GT2"),
+    ("simulate --attention causl", "no attention 'causl'. Did you mean 'causal'?", "--help'"),
+    ("probe vit readings --readings E9", "no reading 'E9'.", "readings --help'"),
+    ("simulate --temperature 0", "--temperature must be above 0.", "simulate --help'"),
+    ("simulate --n 0", "--n must be at least 1.", "simulate --help'"),
+    ("simulate --points 1", "--points must be at least 2.", "simulate --help'"),
+    ("simulate --seed -1", "--seed must be at least 0.", "simulate --help'"),
+    ("simulate --heads 0", "--heads must be at least 1.", "simulate --heads --help'"),
+    ("simulate --heads --scale -1", "--scale must be at least 0.", "--heads --help'"),
+    ("simulate --depth -1", "--depth must be a whole number of layers from 0", "--help'"),
+    ("simulate --n many", "--n must be a whole number.", "simulate --help'"),
+    ("simulate --depth 1.5", "--depth must be a whole number of layers from 0 to", "--help'"),
+    ("simulate --streams 17", "--streams must be at most 16.", "simulate --streams --help'"),
+    ("verdict", "which case? Give a CASE.json or --example NAME, and not both.", "takes GT1,"),
+    ("verdict a.json --example GT4", "which case? Give a CASE.json or --example", "takes GT1"),
+    ("inspect gpt2 --images nosuch", "no images 'nosuch' were found here", "inspect --help'"),
+    ("probe gpt2 loop --text nosuch", "no file 'nosuch' was found here", "Give a file to --text"),
+    ("probe gpt2 loop --group 3-1", "--group 3-1 names no layers: write 3, or 1-12", "--help'"),
+    ("prove --list --out x", "--list names what there is and writes nothing", "prove --help'"),
+    ("prove --thorough --out x.html", "--thorough writes thorough.json and no page", "--help'"),
 )
 def test_what_is_mistyped_is_answered_before_a_model_is_loaded(
     words, wrong, todo, capsys, monkeypatch
@@ -179,14 +175,12 @@ def test_an_old_name_answers_and_says_its_new_one(old, capsys):
     assert capsys.readouterr().err == f"`{old}` is now `{said}`\n"
 
 
-@pytest.mark.parametrize(
-    ("words", "name", "rest"),
-    [
-        ("streams case.json --json", "verdict", "case.json --json"),
-        ("streams --streams 3", "simulate --streams", "--streams 3"),
-        ("exponents --model vit --scale 1", "probe exponents", "vit --scale 1"),
-        ("exponents --model=vit", "probe exponents", "vit"),
-    ],
+@cases(
+    "words, name, rest",
+    ("streams case.json --json", "verdict", "case.json --json"),
+    ("streams --streams 3", "simulate --streams", "--streams 3"),
+    ("exponents --model vit --scale 1", "probe exponents", "vit --scale 1"),
+    ("exponents --model=vit", "probe exponents", "vit"),
 )
 def test_two_uses_of_an_old_name_are_told_apart(words, name, rest):
     command, left = chosen(words.split())
@@ -204,35 +198,31 @@ def test_an_old_option_is_read_as_the_new_one(row, capsys):
 # ------------------------------------------------------------------------------------- the parser
 
 
-@pytest.mark.parametrize(
-    ("words", "name", "rest"),
-    [
-        ("simulate --n 3", "simulate", "--n 3"),
-        ("simulate --heads 2 --n 3", "simulate --heads", "--heads 2 --n 3"),
-        ("simulate --heads --n 3", "simulate --heads", "--n 3"),
-        ("simulate --streams=2", "simulate --streams", "--streams=2"),
-        ("simulate --n 3 --exponents", "simulate --exponents", "--n 3"),
-        ("simulate --exponents --heads 2", "simulate --exponents", "--heads 2"),
-        ("probe vit loop --count 3", "probe loop", "vit --count 3"),
-        ("probe --images loop vit loop", "probe loop", "--images loop vit"),
-        ("probe loop loop", "probe loop", "loop"),
-        ("probe vit --json loop", "probe loop", "vit --json"),
-    ],
+@cases(
+    "words, name, rest",
+    ("simulate --n 3", "simulate", "--n 3"),
+    ("simulate --heads 2 --n 3", "simulate --heads", "--heads 2 --n 3"),
+    ("simulate --heads --n 3", "simulate --heads", "--n 3"),
+    ("simulate --streams=2", "simulate --streams", "--streams=2"),
+    ("simulate --n 3 --exponents", "simulate --exponents", "--n 3"),
+    ("simulate --exponents --heads 2", "simulate --exponents", "--heads 2"),
+    ("probe vit loop --count 3", "probe loop", "vit --count 3"),
+    ("probe --images loop vit loop", "probe loop", "--images loop vit"),
+    ("probe loop loop", "probe loop", "loop"),
+    ("probe vit --json loop", "probe loop", "vit --json"),
 )
 def test_the_words_choose_the_form_of_a_command(words, name, rest):
     command, left = chosen(words.split())
     assert command.row.name == name and left == rest.split()
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("--depth 1 5 --json", "--depth 1 --depth 5 --json"),
-        ("--depth -1 -5 x.json", "--depth -1 --depth -5 --depth x.json"),
-        ("x.json --json y", "x.json --json y"),
-        ("--depth 1 --depth 2 3", "--depth 1 --depth 2 --depth 3"),
-        ("--depth=1 x.json", "--depth=1 x.json"),
-    ],
+@cases(
+    "words, expected",
+    ("--depth 1 5 --json", "--depth 1 --depth 5 --json"),
+    ("--depth -1 -5 x.json", "--depth -1 --depth -5 --depth x.json"),
+    ("x.json --json y", "x.json --json y"),
+    ("--depth 1 --depth 2 3", "--depth 1 --depth 2 --depth 3"),
+    ("--depth=1 x.json", "--depth=1 x.json"),
 )
 def test_an_option_that_repeats_takes_several_words(words, expected):
     assert repeat_flags(words.split(), {"--depth"}) == expected.split()
@@ -575,47 +565,43 @@ def test_every_option_changes_what_a_command_does_or_is_refused(
     assert runs[0]["status/"] != 2 or not is_refused, usual
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("verdict --example GT4 --agree 0.5", '--agree does nothing without a case with "R"'),
-        ("verdict streams.json --depth 3", '--depth does nothing without a case without "R"'),
-        ("prove T2b --minutes 2", "--minutes does nothing without --thorough"),
-        ("prove T2b --thorough --seed 1 --limit 2", "--limit and --seed do nothing beside --tho"),
-        ("prove T2b --kind sharp --limit 2", "--limit does nothing without --kind 'for all reals'"),
-        ("prove T2b --thorough --kind searched", "--kind does nothing beside --thorough"),
-        ("prove own.py --jobs 2", "--jobs does nothing without claims of the ledger"),
-        ("prove --list --seed 1", "--seed does nothing beside --list"),
-        ("prove T2d --init mine.py", "NAME does nothing beside --init"),
-        ("graphs --steps 5", "--steps does nothing without --classifier"),
-        ("probe shallow readings --costly 3", "--costly does nothing without --readings E3"),
-        ("study core --dry-run --so-far", "--so-far does nothing beside --dry-run"),
-        ("study spreads --so-far", "--so-far does nothing beside spreads"),
-        ("study answers --workers 2", "--workers does nothing beside answers"),
-        ("atlas shallow --tokens 3", "--tokens does nothing without --text"),
-        ("enclose shallow --layer 1", "--layer does nothing without --box"),
-        ("enclose shallow --check a.json --box", "--box does nothing beside --check"),
-        ("figures --list --seed 1", "--seed does nothing beside --list"),
-        ("remedies --list --draws 3", "--draws does nothing beside --list"),
-        ("train --hub", '--hub does nothing without data = "cifar10"'),
-        ("inspect shallow --wide --json", "--wide does nothing beside --json"),
-        ("simulate --size 3", "size"),
-        ("probe shallow ladder --images pictures --tokens 9", "--tokens does nothing without a m"),
-        ("simulate --depth 2147483648", "2,147,483,648 layers one by one would take about"),
-    ],
+@cases(
+    "words, said",
+    ("verdict --example GT4 --agree 0.5", '--agree does nothing without a case with "R"'),
+    ("verdict streams.json --depth 3", '--depth does nothing without a case without "R"'),
+    ("prove T2b --minutes 2", "--minutes does nothing without --thorough"),
+    ("prove T2b --thorough --seed 1 --limit 2", "--limit and --seed do nothing beside --tho"),
+    ("prove T2b --kind sharp --limit 2", "--limit does nothing without --kind 'for all reals'"),
+    ("prove T2b --thorough --kind searched", "--kind does nothing beside --thorough"),
+    ("prove own.py --jobs 2", "--jobs does nothing without claims of the ledger"),
+    ("prove --list --seed 1", "--seed does nothing beside --list"),
+    ("prove T2d --init mine.py", "NAME does nothing beside --init"),
+    ("graphs --steps 5", "--steps does nothing without --classifier"),
+    ("probe shallow readings --costly 3", "--costly does nothing without --readings E3"),
+    ("study core --dry-run --so-far", "--so-far does nothing beside --dry-run"),
+    ("study spreads --so-far", "--so-far does nothing beside spreads"),
+    ("study answers --workers 2", "--workers does nothing beside answers"),
+    ("atlas shallow --tokens 3", "--tokens does nothing without --text"),
+    ("enclose shallow --layer 1", "--layer does nothing without --box"),
+    ("enclose shallow --check a.json --box", "--box does nothing beside --check"),
+    ("figures --list --seed 1", "--seed does nothing beside --list"),
+    ("remedies --list --draws 3", "--draws does nothing beside --list"),
+    ("train --hub", '--hub does nothing without data = "cifar10"'),
+    ("inspect shallow --wide --json", "--wide does nothing beside --json"),
+    ("simulate --size 3", "size"),
+    ("probe shallow ladder --images pictures --tokens 9", "--tokens does nothing without a m"),
+    ("simulate --depth 2147483648", "2,147,483,648 layers one by one would take about"),
 )  # fmt: skip
 def test_an_option_that_would_not_be_read_is_refused(words, said, place, capsys, monkeypatch):
     monkeypatch.chdir(place)
     assert said in refused(*words.split(), capsys=capsys)[0]
 
 
-@pytest.mark.parametrize(
-    ("words", "changed"),
-    [
-        ("--full", {"full": True}), ("--workers 3", {"workers": 3}), ("--seed 5", {"seed": 5}),
-        ("--out new", {"out": "new"}), ("--device cpu", {"device": "cpu"}),
-        ("--fresh", {"fresh": True}),
-    ],
+@cases(
+    "words, changed",
+    ("--full", {"full": True}), ("--workers 3", {"workers": 3}), ("--seed 5", {"seed": 5}),
+    ("--out new", {"out": "new"}), ("--device cpu", {"device": "cpu"}),
+    ("--fresh", {"fresh": True}),
 )  # fmt: skip
 def test_reproduce_hands_on_what_it_is_given(words, changed, capsys, monkeypatch, tmp_path):
     from oversmoothing.paper_figures import reproduce

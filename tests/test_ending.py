@@ -14,6 +14,8 @@ import pytest
 
 import oversmoothing
 from oversmoothing.commands import ending, main
+from tests.support.cases import cases
+from tests.support.processes import python
 
 ROOT = Path(__file__).resolve().parent.parent
 SWEEP = 'measures = []\n[fixed]\nn = 3\nd = 2\nvalue = "interval"\n[axes]\nseed = [0, 1, 2]\n'
@@ -95,35 +97,27 @@ class Interrupt:
             exec("raise KeyboardInterrupt")
 sys.meta_path.insert(0, Interrupt())
 """)
-    done = subprocess.run(
-        [sys.executable, "-m", "oversmoothing", "verdict", "--example", "GT4"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
-    )
+    words = "oversmoothing", "verdict", "--example", "GT4"
+    done = python("-m", *words, env={"PYTHONPATH": f"{tmp_path}:{ROOT}"})
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "oversmoothing verdict: interrupted; finished parts are kept\n"
 
 
-def test_an_interrupt_while_a_module_is_imported_is_said(monkeypatch, capsys):
+def test_an_interrupt_while_a_module_is_imported_is_said(monkeypatch, told):
     def load(name: str) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(main, "load", load)
-    assert oversmoothing.main(["verdict", "--example", "GT4"]) == 130
-    assert "interrupted" in capsys.readouterr().err
+    assert "interrupted" in told(130, "verdict", "--example", "GT4")
 
 
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        (ZeroDivisionError("division\nby zero"), "a fault of the program, not an answer: ZeroDiv"),
-        (RecursionError("x" * 10**4), "RecursionError"),
-        (AssertionError(), "AssertionError"),
-        (MemoryError(), "not enough memory"),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "not enough memory"),
-    ],
+@cases(
+    "fault, said",
+    (ZeroDivisionError("division\nby zero"), "a fault of the program, not an answer: ZeroDiv"),
+    (RecursionError("x" * 10**4), "RecursionError"),
+    (AssertionError(), "AssertionError"),
+    (MemoryError(), "not enough memory"),
+    (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "not enough memory"),
     ids=lambda x: type(x).__name__,
 )
 @pytest.mark.parametrize("name", ["check", "verdict"])

@@ -24,9 +24,11 @@ import pytest
 import torch
 
 import oversmoothing
-from oversmoothing import InputError
 from oversmoothing.moved import MOVED
 from oversmoothing.theory.verdict.formulas import Outcome
+from tests.support.cases import cases
+from tests.support.processes import python
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,41 +36,17 @@ PACKAGES = ("theory", "simulations", "experiments", "paper_figures")
 
 
 def run(*arguments: str, cwd: Path | None = None, **environment: str):
-    return subprocess.run(
-        [sys.executable, "-m", "oversmoothing", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=300,
-        env={**os.environ, **environment},
-    )
+    return python("-m", "oversmoothing", *arguments, cwd=cwd, env=environment)
 
 
-def verdict_json(capsys, *arguments: str) -> dict:
-    assert oversmoothing.main(["verdict", *arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_json_writes_unknown_as_null_and_infinite_as_inf(capsys):
-    found = verdict_json(capsys, "--example", "GT2")
-    assert found["limit"] == "inf"
-    found = verdict_json(capsys, "--example", "GT17")
-    assert found["rho_quotient"] is None and found["rate"] is None
-    found = verdict_json(capsys, "--example", "GT18", "--depth", "3")
-    assert found["log_hfc_lfc"]["3"] == "-inf"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["verdict", "absent.json"], "cannot read 'absent.json'"),
-        (["figures", "all", "--out", "/proc/nowhere"], "cannot write to the output folder"),
-        (["simulate", "--out", "/proc/nowhere"], "cannot write to the output folder"),
-        (["train", "--out", "/proc/nowhere"], "cannot write to the output folder"),
-        (["reproduce", "--out", "/proc/nowhere"], "cannot write to the output folder"),
-        (["inspect", "no-such-model"], "no model 'no-such-model' here"),
-        (["simulate", "--device", "abacus"], "abacus"),
-    ],
+@cases(
+    "arguments, message",
+    (["figures", "all", "--out", "/proc/nowhere"], "cannot write to the output folder"),
+    (["simulate", "--out", "/proc/nowhere"], "cannot write to the output folder"),
+    (["train", "--out", "/proc/nowhere"], "cannot write to the output folder"),
+    (["reproduce", "--out", "/proc/nowhere"], "cannot write to the output folder"),
+    (["inspect", "no-such-model"], "no model 'no-such-model' here"),
+    (["simulate", "--device", "abacus"], "abacus"),
 )
 def test_bad_input_gives_one_sentence_and_exit_status_2(
     tmp_path, monkeypatch, capsys, arguments, message
@@ -81,15 +59,14 @@ def test_bad_input_gives_one_sentence_and_exit_status_2(
 
 
 def test_the_exit_status_and_the_streams_of_the_process_are_those_of_the_command(tmp_path):
-    done = run("verdict", "absent.json", cwd=tmp_path, PYTHONPATH=str(ROOT))
+    done = run("verdict", "absent.json", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "") and "cannot read 'absent.json'" in done.stderr
 
 
-def test_earlier_results_stay_whole_when_a_figure_cannot_be_written(tmp_path):
+def test_earlier_results_stay_whole_when_a_figure_cannot_be_written(tmp_path, told):
     """A file in the place of the figures' folder: refused before anything is touched."""
     (tmp_path / "figures").write_text("mine")
-    done = run("figures", "lambda_plane", "--out", str(tmp_path))
-    assert done.returncode == 2
+    told(2, "figures", "lambda_plane", "--out", tmp_path)
     assert (tmp_path / "figures").read_text() == "mine"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["figures"]
 
@@ -126,9 +103,7 @@ def test_the_file_for_type_checkers_uses_every_public_name():
 
 def test_the_package_is_imported_before_anything_that_it_names_but_what_has_moved():
     code = "import sys, oversmoothing; print([m for m in sys.modules if 'oversmoothing.' in m])"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120
-    )
+    done = python("-c", code, cwd=ROOT)
     assert done.stdout == "['oversmoothing.moved']\n", done.stderr
 
 
@@ -175,9 +150,7 @@ OF_EXTRAS = ("cvc5", "dask", "distributed", "pyarrow", "sklearn", "transformers"
 def without(libraries: tuple[str, ...], code: str) -> subprocess.CompletedProcess[str]:
     """Python code in a process in which these libraries cannot be imported."""
     blocked = f"import sys; sys.modules.update(dict.fromkeys({libraries!r}))\n"
-    return subprocess.run(
-        [sys.executable, "-c", blocked + code], capture_output=True, text=True, timeout=300
-    )
+    return python("-c", blocked + code)
 
 
 def test_the_library_needs_no_extra():
@@ -255,15 +228,13 @@ def test_inspect_needs_the_commands_alone(tmp_path):
     assert "tokens" in done.stdout and (tmp_path / "report.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "libraries", "extra"),
-    [
-        (["verdict", "--example", "GT4"], OF_COMMANDS, "commands"),
-        (["--help"], OF_COMMANDS, "commands"),
-        (["simulate"], ("pandas",), "commands"),
-        (["sweep", "--example", "heads"], OF_EXTRAS, "sweep"),
-        (["train"], OF_EXTRAS, "models"),
-    ],
+@cases(
+    "words, libraries, extra",
+    (["verdict", "--example", "GT4"], OF_COMMANDS, "commands"),
+    (["--help"], OF_COMMANDS, "commands"),
+    (["simulate"], ("pandas",), "commands"),
+    (["sweep", "--example", "heads"], OF_EXTRAS, "sweep"),
+    (["train"], OF_EXTRAS, "models"),
 )
 def test_a_command_without_its_extra_names_it(tmp_path, words, libraries, extra):
     out = [] if {"verdict", "--help"} & {*words} else ["--out", str(tmp_path)]
@@ -336,12 +307,7 @@ def checkout(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def wheel(checkout) -> Path:
     """Built from the source distribution, as an index would serve it."""
-    built = subprocess.run(
-        [sys.executable, "-m", "build", "--no-isolation", str(checkout)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    built = python("-m", "build", "--no-isolation", checkout)
     assert built.returncode == 0, built.stderr[-2000:]
     return next((checkout / "dist").glob("*.whl"))
 
@@ -420,43 +386,25 @@ def test_a_clone_without_symbolic_links_imports_and_answers(checkout, tmp_path):
     assert done.returncode == 0 and "SMOOTHING" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "simulate --depth 5 --depth 7",
-        "heads --n 2 --depth 5 --n 3",
-        "prove --seed=1 --seed=1",
-        "verdict --example GT4 --example GT1",
-    ],
-)
-def test_an_option_of_one_value_is_not_given_twice(words: str, capsys) -> None:
-    """The last of them was taken, and nothing said."""
-    assert oversmoothing.main(words.split()) == 2
-    assert "2 times and has one value: keep one" in capsys.readouterr().err
-
-
-def test_what_may_be_repeated_and_a_flag_may_stand_twice(capsys) -> None:
+def test_what_may_be_repeated_and_a_flag_may_stand_twice(told) -> None:
     words = "verdict --example GT4 --depth 1 --depth 5 --json --json"
-    assert oversmoothing.main(words.split()) == 0
-    assert list(json.loads(capsys.readouterr().out)["hfc_lfc"]) == ["1", "5"]
+    assert list(json.loads(told(0, *words.split()))["hfc_lfc"]) == ["1", "5"]
 
 
-@pytest.mark.parametrize(
-    ("old", "name"),
-    [
-        ("certificates.certificate", "certify"),
-        ("certificates.enclosure", "enclose"),
-        ("layer.case", "softmax"),
-        ("layer.perron", "stationary_distribution"),
-        ("layer.quotient", "rational_quotient"),
-        ("spectra.multipliers", "log_multiplier"),
-        ("spectra.radii", "largest_modulus"),
-        ("spectra.spectrum", "attention_spectrum"),
-        ("verdict.dominance", "real_verdict"),
-        ("consensus.loops", "LoopLaw"),
-        ("proofs.query", "Query"),
-        ("verdict.outcome", "Outcome"),
-    ],
+@cases(
+    "old, name",
+    ("certificates.certificate", "certify"),
+    ("certificates.enclosure", "enclose"),
+    ("layer.case", "softmax"),
+    ("layer.perron", "stationary_distribution"),
+    ("layer.quotient", "rational_quotient"),
+    ("spectra.multipliers", "log_multiplier"),
+    ("spectra.radii", "largest_modulus"),
+    ("spectra.spectrum", "attention_spectrum"),
+    ("verdict.dominance", "real_verdict"),
+    ("consensus.loops", "LoopLaw"),
+    ("proofs.query", "Query"),
+    ("verdict.outcome", "Outcome"),
 )
 def test_a_documented_module_loads_under_its_old_name_and_says_where_it_is(old, name):
     full = f"oversmoothing.theory.{old}"
@@ -550,8 +498,7 @@ def test_one_matrix_in_any_form_is_one_matrix(name: str, form: str) -> None:
 def test_what_holds_no_plain_numbers_is_refused_by_name(name: str, form: str) -> None:
     make, said = REFUSED[form]
     for each in ENTRIES[name][0].split():
-        with pytest.raises(InputError, match=said):
-            _numbers(name, **{each: make(EVEN[each])})
+        refuses(said, _numbers, name, **{each: make(EVEN[each])})
 
 
 @pytest.mark.parametrize("name", [*ENTRIES, "evolve, each way", "inspect"])
@@ -588,17 +535,15 @@ sys.exit(", ".join(name for name in {unwanted!r} if name in sys.modules) or 0)
 """
 
 
-@pytest.mark.parametrize(
-    ("what", "unwanted"),
-    [
-        ("__version__", ("numpy", "json", "typing_extensions")),
-        ("verdict\nverdict(A=[[.75, .25], [.375, .625]], H=[[-.5, .1], [.2, .3]])",
-         ("flint", "numpy.ma", "numpy.random", "pydantic", "typer", "scipy", "tempfile")),
-        ("main\nmain(['verdict', {case!r}])",
-         ("flint", "numpy.ma", "numpy.random", "pydantic", "scipy")),
-        ("main\nmain(['verdict', '--example', 'GT1'])",
-         ("torch", "scipy", "sympy", "pandas", "rich", "matplotlib", "hypothesis")),
-    ],
+@cases(
+    "what, unwanted",
+    ("__version__", ("numpy", "json", "typing_extensions")),
+    ("verdict\nverdict(A=[[.75, .25], [.375, .625]], H=[[-.5, .1], [.2, .3]])",
+     ("flint", "numpy.ma", "numpy.random", "pydantic", "typer", "scipy", "tempfile")),
+    ("main\nmain(['verdict', {case!r}])",
+     ("flint", "numpy.ma", "numpy.random", "pydantic", "scipy")),
+    ("main\nmain(['verdict', '--example', 'GT1'])",
+     ("torch", "scipy", "sympy", "pandas", "rich", "matplotlib", "hypothesis")),
 )  # fmt: skip
 def test_what_is_not_used_is_not_imported(
     tmp_path: Path, what: str, unwanted: tuple[str, ...]
@@ -607,5 +552,5 @@ def test_what_is_not_used_is_not_imported(
     case = tmp_path / "case.json"
     case.write_text('{"A": [[0.75, 0.25], [0.3, 0.7]], "H": [[-0.51, 0.1], [0.2, 0.3]]}')
     code = STARTED.format(what=what.format(case=str(case)), unwanted=unwanted)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = python("-c", code)
     assert done.returncode == 0, done.stderr

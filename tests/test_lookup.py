@@ -20,6 +20,8 @@ from oversmoothing.experiments.ladder.climb import split_inputs
 from oversmoothing.experiments.models import library, pictures, sources
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 
 CASE = {"A": [["3/4", "1/4"], ["1/4", "3/4"]], "H": [["-3/2"]]}
@@ -64,24 +66,12 @@ def test_every_command_looks_models_up_in_one_place(command, monkeypatch, tmp_pa
     assert asked == [("some-model", tmp_path)]
 
 
-@pytest.mark.parametrize(
+@cases(
     "words",
-    [
-        ["inspect", "some-vit", "--count", "3"],
-        ["probe", "some-vit", "readings", "--count", "3", "--readings", "E2"],
-        ["probe", "some-vit", "certified", "--count", "3"],
-        [
-            "probe",
-            "some-vit",
-            "ladder",
-            "--calibration",
-            "10",
-            "--standard",
-            "2",
-            "--held-out",
-            "3",
-        ],
-    ],
+    ["inspect", "some-vit", "--count", "3"],
+    ["probe", "some-vit", "readings", "--count", "3", "--readings", "E2"],
+    ["probe", "some-vit", "certified", "--count", "3"],
+    ["probe", "some-vit", "ladder", "--calibration", "10", "--standard", "2", "--held-out", "3"],
     ids=lambda words: " ".join(words[:3]),
 )
 def test_a_folder_of_pictures_is_found_by_its_name_in_the_data_folder(words, data, capsys):
@@ -92,10 +82,9 @@ def test_a_folder_of_pictures_is_found_by_its_name_in_the_data_folder(words, dat
     assert "no images 'some-pictures' were found" in said and "in the data folder '.'" in said
 
 
-def test_pictures_that_are_nowhere_are_said_with_the_folders_looked_in(data, capsys, monkeypatch):
+def test_pictures_that_are_nowhere_are_said_with_the_folders_looked_in(data, told, monkeypatch):
     words = ["inspect", "some-vit", "--images", "photos-of-nobody", "--out", "out"]
-    assert oversmoothing.main(words) == 2
-    said = capsys.readouterr().err
+    said = told(2, *words)
     assert f"no images 'photos-of-nobody' were found here or in the data folder '{data}'" in said
     monkeypatch.delenv("OVERSMOOTHING_DATA")
     with pytest.raises(InputError, match=r"here \(no data folder is named: --data-dir, or"):
@@ -178,27 +167,23 @@ def test_cifar100_by_name_is_a_sample_of_two_hundred(tmp_path, monkeypatch, caps
 # --- standard input ---
 
 
-def test_a_dash_reads_a_case(monkeypatch, capsys):
+def test_a_dash_reads_a_case(monkeypatch, told):
     typed(monkeypatch, json.dumps(CASE))
-    assert oversmoothing.main(["verdict", "-", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["verdict"] == "SMOOTHING"
+    assert json.loads(told(0, "verdict", "-", "--json"))["verdict"] == "SMOOTHING"
 
 
-def test_a_certificate_goes_through_pipes(monkeypatch, capsys):
+def test_a_certificate_goes_through_pipes(monkeypatch, told):
     typed(monkeypatch, json.dumps(CASE))
-    assert oversmoothing.main(["certify", "-", "--json"]) == 0
-    certificate = capsys.readouterr().out
+    certificate = told(0, "certify", "-", "--json")
     typed(monkeypatch, certificate)
-    assert oversmoothing.main(["check", "-"]) == 0
-    assert capsys.readouterr().out.startswith("accepted: ")
+    assert told(0, "check", "-").startswith("accepted: ")
     typed(monkeypatch, certificate.replace('"SMOOTHING"', '"NON_SMOOTHING"'))
-    assert oversmoothing.main(["check", "-"]) == 1
-    assert capsys.readouterr().out.startswith("REFUSED: ")
+    assert told(1, "check", "-").startswith("REFUSED: ")
     typed(monkeypatch, "no certificate")
     assert oversmoothing.main(["check", "-"]) == 2
 
 
-def test_texts_are_read_from_standard_input(tmp_path, monkeypatch, capsys):
+def test_texts_are_read_from_standard_input(tmp_path, monkeypatch, told):
     tiny("gpt2").save_pretrained(tmp_path / "gpt2")
     words = {f"w{k}": k for k in range(2, 40)}
     plain = Tokenizer(models.WordLevel({"[PAD]": 0, "[UNK]": 1, **words}, "[UNK]"))
@@ -209,15 +194,12 @@ def test_texts_are_read_from_standard_input(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     asked = ["inspect", "gpt2", "--text", "-", "--json", "--out", "out"]
     typed(monkeypatch, "w3 w4 w9\n\n  w5 w6\n")
-    assert oversmoothing.main(asked) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(told(0, *asked))
     assert (found["modality"], found["images"]) == ("text", 2)
     typed(monkeypatch, "w3 w4\nw5\n")
-    assert oversmoothing.main(asked) == 2
-    assert "text 2 has a single token" in capsys.readouterr().err
+    assert "text 2 has a single token" in told(2, *asked)
     typed(monkeypatch, "")
-    assert oversmoothing.main(asked) == 2
-    assert "'-' holds no text" in capsys.readouterr().err
+    assert "'-' holds no text" in told(2, *asked)
 
 
 # --- the hub ---
@@ -251,9 +233,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_why_a_model_could_not_be_had_is_said_as_it_is(
-    failure, data, monkeypatch, tmp_path, capsys
-):
+def test_why_a_model_could_not_be_had_is_said_as_it_is(failure, data, monkeypatch, tmp_path, told):
     error, words = FAILURES[failure]
     asked = []
 
@@ -265,8 +245,7 @@ def test_why_a_model_could_not_be_had_is_said_as_it_is(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
-    assert oversmoothing.main(["inspect", "gpt2-of-nobody", "--out", "out"]) == 2
-    said = capsys.readouterr().err
+    said = told(2, "inspect", "gpt2-of-nobody", "--out", "out")
     assert asked == [("gpt2-of-nobody", library.PATIENCE)] and library.PATIENCE <= 5
     cause, _, todo = words.rpartition(": ")
     where = f"here or in the data folder '{data}'"
@@ -303,5 +282,4 @@ def test_what_was_downloaded_before_opens_without_the_hub(monkeypatch, tmp_path)
 @pytest.mark.parametrize("name", ["a/b/c", "-", "owner/", "x y"])
 def test_what_could_be_no_name_of_the_hub_is_not_asked_of_it(name, data, monkeypatch):
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", None)
-    with pytest.raises(InputError, match="it is no name that the hub could have"):
-        sources.named_model(name, Path("out"))
+    refuses("it is no name that the hub could have", lambda: sources.named_model(name, Path("out")))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 from oversmoothing.commands import COMMANDS
 from oversmoothing.commands.main import chosen
+from tests.support.processes import python
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -44,14 +44,8 @@ def program(text: str) -> tuple[str, int]:
 
 def printed_by(source: str, folder: Path) -> str:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        [sys.executable, "-c", source],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=1200,
-        env={**os.environ, "PATH": path, "OVERSMOOTHING_NO_BROWSER": "1"},
-    )
+    env = {"PATH": path, "OVERSMOOTHING_NO_BROWSER": "1"}
+    done = python("-c", source, cwd=folder, timeout=1200, env=env)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -8,6 +8,7 @@ import pytest
 
 from oversmoothing.theory.proofs.ledger import claims
 from oversmoothing.theory.proofs.mathml import mathml
+from tests.support.refusals import refuses
 
 
 @pytest.mark.parametrize("name", list(claims()))
@@ -26,8 +27,7 @@ def test_letters_of_other_alphabets_are_unicode():
 
 @pytest.mark.parametrize("latex", [r"\leK", r"a \unheardof b", r"a & b"])
 def test_what_is_not_understood_is_refused(latex):
-    with pytest.raises(ValueError, match="no MathML"):
-        mathml(latex)
+    refuses("no MathML", mathml, latex, error=ValueError)
 
 
 def test_limits_stand_below_in_a_display():

@@ -130,11 +130,9 @@ def test_a_comparison_is_saved_whole(tmp_path):
     assert "The depths differ" in found.words()
 
 
-def test_two_models_are_compared_at_the_command_line(tmp_path, capsys):
+def test_two_models_are_compared_at_the_command_line(tmp_path, told):
     words = ["inspect", "vit-random", "vit-random", "--count", "5"]
-    assert oversmoothing.main([*words, "--out", str(tmp_path)]) == 0
-    printed = capsys.readouterr().out
+    printed = told(0, *words, "--out", tmp_path)
     assert "changes HFC/LFC as" in printed and "wrote" in printed
     assert (tmp_path / "inspect" / "vit-random, vit-random" / "compare.json").exists()
-    assert oversmoothing.main([*words, "--out", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["inputs"] == 5
+    assert json.loads(told(0, *words, "--out", tmp_path, "--json"))["inputs"] == 5

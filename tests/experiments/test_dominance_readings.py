@@ -246,8 +246,7 @@ def test_the_nearest_reading_is_a_distance_from_a_published_column():
 def test_what_does_not_fit_the_model_is_refused():
     with pytest.raises(InputError, match="no reading E9"):
         readings_of({"vit": tiny_model("vit")}, random_pixels(1), ["E9"])
-    with pytest.raises(InputError, match=r"give \[m, 2, n, n\]"):
-        layer_cases(layer(0, 2, 3, 1), attention(0, 1, 1, 4))
+    refuses(r"give \[m, 2, n, n\]", lambda: layer_cases(layer(0, 2, 3, 1), attention(0, 1, 1, 4)))
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
@@ -265,13 +264,12 @@ def test_padding_counts_for_nothing_in_a_reading(family):
     assert said and not any("column" in sentence.says for sentence in said)
 
 
-def test_the_command_prints_every_reading_asked_for(tmp_path, capsys):
+def test_the_command_prints_every_reading_asked_for(tmp_path, told):
     from oversmoothing import main
 
     tiny("vit").save_pretrained(tmp_path / "vit")
     command = ["probe", str(tmp_path / "vit"), "readings", "--count", "2", "--out", str(tmp_path)]
-    assert main([*command, "--readings", "E1", "E3"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    out = " ".join(told(0, *command, "--readings", "E1", "E3").split())
     assert "E1" in out and "E3" in out and "another model, so no reproduction" in out
     assert main([*command[:2], "--costly", "0"]) == 2
     assert (tmp_path / "readings.csv").exists()

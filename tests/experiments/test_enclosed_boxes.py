@@ -233,8 +233,7 @@ def test_other_networks_and_layers_are_refused():
     refuses("layers 1 to 2, not 3", largest_box, network, pixels, 3)
     for form in ({"placement": "post"}, {"kind": "rms"}, {"activation": "relu"}, {"causal": True}):
         other = drawn_network(0, **form)
-        with pytest.raises(InputError, match="boxes are enclosed of"):
-            on_box(other, drawn_input(other, 0), 1e-3)
+        refuses("boxes are enclosed of", on_box, other, drawn_input(other, 0), 1e-3)
 
 
 def test_a_box_that_takes_too_much_memory_is_refused(monkeypatch):

@@ -240,31 +240,26 @@ def run_folder(tmp_path):
     return folder
 
 
-def test_the_command_encloses_checks_and_refuses(run_folder, tmp_path, capsys):
+def test_the_command_encloses_checks_and_refuses(run_folder, tmp_path, told):
     words = ["enclose", str(run_folder), "--count", "2", "--out", str(tmp_path / "out")]
-    assert oversmoothing.main(words) == 0
-    said = capsys.readouterr().out
+    said = told(0, *words)
     assert "float64 are off by" in said and "Checked in" in said and "BEYOND" not in said
     folder = tmp_path / "out" / "enclose" / run_folder.name
     paths = sorted(folder.iterdir())
     assert [path.name for path in paths] == ["enclosure-1.json", "enclosure-2.json"]
     checks = ["enclose", str(run_folder), "--check", *map(str, paths)]
-    assert oversmoothing.main(checks) == 0
-    assert capsys.readouterr().out.count(": accepted: ") == 2
+    assert told(0, *checks).count(": accepted: ") == 2
     body = json.loads(paths[0].read_text())
     body["claims"]["1"]["hfc_lfc"] = body["claims"]["0"]["hfc_lfc"]
     paths[0].write_text(json.dumps(body | {"digest": digest(body)}))
-    assert oversmoothing.main(checks) == 1
-    assert "REFUSED: false: hfc_lfc of layer 1" in capsys.readouterr().out
-    assert oversmoothing.main(["check", str(paths[1])]) == 2
-    assert "enclose MODEL --check" in capsys.readouterr().err
+    assert "REFUSED: false: hfc_lfc of layer 1" in told(1, *checks)
+    assert "enclose MODEL --check" in told(2, "check", str(paths[1]))
 
 
-def test_the_command_proves_the_sign_on_a_box(run_folder, tmp_path, capsys, monkeypatch):
+def test_the_command_proves_the_sign_on_a_box(run_folder, tmp_path, capsys, told, monkeypatch):
     monkeypatch.setattr(enclosing, "NEAR", 5.0)
     words = ["enclose", str(run_folder), "--box", "--out", str(tmp_path / "out")]
-    assert oversmoothing.main([*words, "--layer", "2", "--layer", "1"]) == 0
-    said = capsys.readouterr().out
+    said = told(0, *words, "--layer", "2", "--layer", "1")
     assert said.count("for every input within") == 2
     folder = tmp_path / "out" / "enclose" / run_folder.name
     found = [json.loads(path.read_text()) for path in sorted(folder.iterdir())]
@@ -272,8 +267,7 @@ def test_the_command_proves_the_sign_on_a_box(run_folder, tmp_path, capsys, monk
     for body in found:
         low, high = map(float, next(iter(body["claims"].values()))[CHANGE])
         assert low * high > 0
-    assert oversmoothing.main([*words, "--eps", "1e-6"]) == 0
-    assert "within 1e-06 in every pixel" in capsys.readouterr().out
+    assert "within 1e-06 in every pixel" in told(0, *words, "--eps", "1e-6")
     assert oversmoothing.main([*words, "--eps", "10"]) == 1
     assert "give a smaller one" in capsys.readouterr().err
 
@@ -285,10 +279,9 @@ def test_the_command_proves_the_sign_on_a_box(run_folder, tmp_path, capsys, monk
     (["--box", "--layer", "9"], "layers 1 to 2, not 9"),
     (["--text", __file__], "reads images, not text"),
 )
-def test_what_cannot_be_asked_is_said(words, said, run_folder, tmp_path, capsys):
+def test_what_cannot_be_asked_is_said(words, said, run_folder, tmp_path, told):
     command = ["enclose", str(run_folder), "--out", str(tmp_path / "out")]
-    assert oversmoothing.main([*command, *words]) == 2
-    assert said in capsys.readouterr().err
+    assert said in told(2, *command, *words)
 
 
 def test_what_is_no_enclosure_is_said(run_folder, tmp_path, capsys):

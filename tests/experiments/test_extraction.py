@@ -169,8 +169,7 @@ def test_abandoned_streams_leave_no_trace():
 def test_empty_streams_and_sizes_are_refused():
     model = describe(Stack())
     for nothing in ([], own_inputs(0), iter(())):
-        with pytest.raises(InputError, match="no inputs"):
-            list(stream(model, nothing))
+        refuses("no inputs", list, stream(model, nothing))
     refuses("at least 1", lambda: list(stream(model, own_inputs(), batch_size=0)))
 
 

@@ -135,8 +135,7 @@ def test_what_holds_several_stacks_names_them():
     text, images = (open_model(module, part=f"{name}_model") for name in ("text", "vision"))
     assert (text.modality, text.causal, text.cls) == ("text", True, False)
     assert (images.modality, images.causal, images.cls) == ("vision", False, True)
-    with pytest.raises(InputError, match="its parts are: text_model, vision_model"):
-        open_model(module, part="sound_model")
+    refuses("its parts are: text_model, vision_model", open_model, module, part="sound_model")
     module = transformers.T5Model(transformers.T5Config(**TODAY["T5"].settings))
     refuses("part='encoder'", open_model, module)
     assert not open_model(module, part="encoder").cls

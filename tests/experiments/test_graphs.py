@@ -196,18 +196,15 @@ def test_h_keeps_its_sign_and_the_classifier_learns(setting, sign):
     assert untrained.accuracy.mean() < found.accuracy.mean()
 
 
-def test_the_command_draws_and_says(tmp_path, capsys):
+def test_the_command_draws_and_says(tmp_path, told):
     words = ["graphs", "--draws", "30", "--out", str(tmp_path)]
-    assert oversmoothing.main([*words, "--plot", "--classifier", "--steps", "60"]) == 0
-    printed = capsys.readouterr().out
+    printed = told(0, *words, "--plot", "--classifier", "--steps", "60")
     assert "From the graph's spectrum" in printed and "sharpening H, 300 held-out" in printed
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {f"graphs.{kind}" for kind in ("json", "csv", "txt", "html", "png", "pdf")}
-    assert oversmoothing.main([*words, "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["graphs"]) == 30
+    assert len(json.loads(told(0, *words, "--json"))["graphs"]) == 30
     # GAT's files stand beside the walk's.
-    assert oversmoothing.main([*words, "--plot", "--attention", "gat"]) == 0
-    assert "complex in" in capsys.readouterr().out
+    assert "complex in" in told(0, *words, "--plot", "--attention", "gat")
     assert (tmp_path / "graphs_gat.png").exists()
 
 

@@ -3,8 +3,6 @@ that are too long are cut and counted."""
 
 import os
 import struct
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
@@ -21,6 +19,8 @@ from oversmoothing.experiments.models import pictures
 from oversmoothing.experiments.models.inputs import Images, text_lines
 from oversmoothing.experiments.models.pictures import picture_folder, upright_rgb
 from oversmoothing.experiments.models.sources import cut_texts, named_inputs
+from tests.support.cases import cases
+from tests.support.processes import python
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 
@@ -123,9 +123,7 @@ def test_a_text_chunk_without_end_is_an_image_that_cannot_be_read(tmp_path):
         picture_folder(tmp_path)[0]
 
 
-@pytest.mark.parametrize(
-    "mark", ["\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\r"]
-)
+@cases("mark", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029", "\r")
 def test_a_text_ends_where_its_line_does_and_nowhere_else(tmp_path, mark):
     (tmp_path / "a.txt").write_text(f"one{mark}still one\n\n  two \n", "utf-8", newline="")
     assert text_lines(tmp_path / "a.txt") == [f"one{mark}still one", "two"]
@@ -226,9 +224,7 @@ def test_the_largest_pictures_take_less_than_800_mebibytes(tmp_path, mode, turne
     exif[0x0112] = turned
     Image.new(mode, (9000, 9000)).save(tmp_path / "a.png", exif=exif, compress_level=1)
     (tmp_path / "b.png").symlink_to("a.png")
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK, str(tmp_path)], capture_output=True, text=True
-    )
+    done = python("-c", PEAK, tmp_path)
     assert done.returncode == 0, done.stderr
     count, peak = map(int, done.stdout.split())
     assert count == 2 and peak < 800

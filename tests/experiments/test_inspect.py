@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 from scipy.stats import gmean
 
-from oversmoothing import inspect, main, metrics
+from oversmoothing import inspect, metrics
 from oversmoothing.experiments.digits.data import Pixels
 from oversmoothing.experiments.digits.training import load_model, new_model, trained
 from oversmoothing.experiments.digits.training_state import save_run
@@ -180,20 +180,17 @@ def test_a_truncated_image_is_refused_wherever_it_ends(tmp_path, suffix):
         refuses(r"is not an image|cannot be read", pixels_of, tmp_path)
 
 
-def test_the_command_prints_json_alone(stored, tmp_path, capsys):
+def test_the_command_prints_json_alone(stored, tmp_path, told):
     save(tmp_path / "a.png", np.arange(64, dtype=np.uint8).reshape(8, 8))
     save(tmp_path / "b.png", np.arange(64, dtype=np.uint8).reshape(8, 8).T.copy())
     out_folder = str(tmp_path / "out")
     command = ["inspect", str(stored), "--images", str(tmp_path), "--out", out_folder]
-    assert main([*command, "--json"]) == 0
-    parsed = json.loads(capsys.readouterr().out)
+    parsed = json.loads(told(0, *command, "--json"))
     assert parsed["images"] == 2 and len(parsed["layers"]) == 3
-    assert main(command) == 0
-    out = capsys.readouterr().out
+    out = told(0, *command)
     asked = [line for line in out.splitlines() if line.endswith("?")]
     assert asked == ["Does it smooth?", "By what?", "What to try?"] and "--wide" in out
-    assert main([*command, "--wide"]) == 0
-    out = capsys.readouterr().out
+    out = told(0, *command, "--wide")
     printed = " ".join(out.split())
     asked_of, *sentences = re.split(r"(?<=[.?]) ", parsed["summary"])
     assert asked_of == f"Does {stored.name} smooth?" and len(sentences) > 3

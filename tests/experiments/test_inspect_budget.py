@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from oversmoothing import inspect, main, open_model
+from oversmoothing import inspect, open_model
 from oversmoothing.experiments.inspection.budget import (
     Plan,
     checked_budget,
@@ -125,10 +125,9 @@ def test_what_is_no_budget_is_refused(budget):
     refuses("give a number of forward passes, 0 or more, or 'all'", checked_budget, budget)
 
 
-def test_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path, capsys):
+def test_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path, told):
     words = ["inspect", "vit-random", "--count", "3", "--out", str(tmp_path), "--dry-run"]
-    assert main(words) == 0
-    said = capsys.readouterr().out
+    said = told(0, *words)
     assert "3 inputs of 17 tokens: about " in said
     assert "HFC/LFC on all, causes and heads on 3, spectra on 3" in said
     assert "forward passes" in said and "MiB beyond the model" in said

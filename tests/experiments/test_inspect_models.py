@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 import oversmoothing
-from oversmoothing import InputError, Report, describe, inspect, main
+from oversmoothing import InputError, Report, describe, inspect
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.models.pictures import cifar100, picture_folder
 from oversmoothing.simulations.state_metrics import NAMES
@@ -114,7 +114,7 @@ def folder(tmp_path_factory):
     (["{out}/gpt"], r"reads text\.\n +Add --text FILE \(one text a line\)\."),
     (["{out}/gpt", "--text", "{out}/empty.txt"], "holds no text"),
 )
-def test_the_command_refuses_with_advice(folder, tmp_path, capsys, monkeypatch, options, message):
+def test_the_command_refuses_with_advice(folder, tmp_path, told, monkeypatch, options, message):
     monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty.txt").write_text("\n \n")
@@ -122,8 +122,7 @@ def test_the_command_refuses_with_advice(folder, tmp_path, capsys, monkeypatch, 
         tiny("gpt2").save_pretrained(tmp_path / "gpt")
     model = [str(folder)] if options[0].startswith("--") else []
     words = [*model, *(each.format(out=tmp_path) for each in options)]
-    assert main(["inspect", *words, "--out", str(tmp_path)]) == 2
-    assert re.search(message, capsys.readouterr().err)
+    assert re.search(message, told(2, "inspect", *words, "--out", tmp_path))
 
 
 def test_pictures_are_read_lazily_and_in_order(tmp_path):

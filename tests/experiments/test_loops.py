@@ -235,10 +235,9 @@ def test_recall_that_is_no_recall_is_refused(recall):
         recalled(open_model(tiny_model()), random_pixels(1), recall)
 
 
-def test_the_command_loops_groups_with_recall(tmp_path, capsys):
+def test_the_command_loops_groups_with_recall(tmp_path, told):
     words = ["probe", "vit-random", "loop", "--count", "2", "--loops", "20", "--group", "1", "2-3"]
-    assert main([*words, "--recall", "0.5", "--out", str(tmp_path)]) == 0
-    assert "X <- f(X) + 0.5 X_0 in 4 runs" in capsys.readouterr().out
+    assert "X <- f(X) + 0.5 X_0 in 4 runs" in told(0, *words, "--recall", "0.5", "--out", tmp_path)
 
 
 @pytest.mark.parametrize("group", ["3-1", "\u00b2", "1-9999999", "9" * 5000, "1-", ""])

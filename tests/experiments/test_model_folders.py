@@ -19,6 +19,7 @@ from safetensors.torch import load_file, save_file
 from oversmoothing import InputError, open_model
 from oversmoothing.experiments.models import library
 from oversmoothing.experiments.models.checkpoints import read_weights
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
 
@@ -335,9 +336,13 @@ class Many:
         return bytearray, (2**33,)
 
 
-@pytest.mark.parametrize(
+@cases(
     "file",
-    ["config.json", WEIGHTS, f"{WEIGHTS}.index.json", "preprocessor_config.json", "tokenizer.json"],
+    "config.json",
+    WEIGHTS,
+    f"{WEIGHTS}.index.json",
+    "preprocessor_config.json",
+    "tokenizer.json",
 )
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 def test_pipes_and_devices_are_refused_before_they_are_opened(folder, file, kind):

@@ -227,13 +227,12 @@ def test_images_are_steered_in_batches_as_one_by_one(monkeypatch):
     np.testing.assert_allclose(*(table.to_numpy() for table in tables), rtol=1e-4)
 
 
-def test_the_command_writes_both_tables(tmp_path, capsys, monkeypatch):
+def test_the_command_writes_both_tables(tmp_path, told, monkeypatch):
     from oversmoothing.experiments.digits import training
 
     monkeypatch.setattr(training, "made", lambda *a, **k: tiny_model())
     words = ["probe", "vit-random", "tilt", "--count", "5", "--steer", "--out", str(tmp_path)]
-    assert oversmoothing.main([*words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(told(0, *words, "--json"))
     assert (
         "NaN" not in json.dumps(found) and len(found["layers"]) == 4 and len(found["steered"]) == 5
     )

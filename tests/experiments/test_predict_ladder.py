@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from oversmoothing import describe, ladder, main, open_model
+from oversmoothing import describe, ladder, open_model
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.ladder.climb import altered
 from oversmoothing.experiments.ladder.landmarks import Grid, Landmarks, Stage
@@ -352,7 +352,7 @@ def test_copies_are_mirrors_first_and_repeatable():
     assert not np.array_equal(np.asarray(one[1]), array)
 
 
-def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
+def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, told):
     tiny("vit").save_pretrained(tmp_path / "model")
     (tmp_path / "images").mkdir()
     random = np.random.default_rng(0)
@@ -364,8 +364,7 @@ def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
         "--calibration", "16",
         "--standard", "12", "--held-out", "6", "--copies", "1", "--out", str(tmp_path / "out"),
     ]  # fmt: skip
-    assert main(command) == 0
-    said = capsys.readouterr().out
+    said = told(0, *command)
     assert "R^2 is pooled" in said and "multiply-adds" in said
     found = json.loads((tmp_path / "out" / "ladder.json").read_text())
     assert found["model"] == "model" and str(tmp_path) not in json.dumps(found)
@@ -379,13 +378,12 @@ def test_the_command_writes_the_ladder_and_says_what_it_found(tmp_path, capsys):
     }  # fmt: skip
 
 
-def test_the_command_refuses_what_it_cannot_use(tmp_path, capsys):
+def test_the_command_refuses_what_it_cannot_use(tmp_path, told):
     tiny("vit").save_pretrained(tmp_path / "model")
     command = ["probe", str(tmp_path / "model"), "ladder", "--out", str(tmp_path / "out")]
     (tmp_path / "images").mkdir()
     Image.new("RGB", (8, 8)).save(tmp_path / "images" / "one.png")
-    assert main([*command, "--images", str(tmp_path / "images")]) == 2
-    assert "needed" in capsys.readouterr().err
+    assert "needed" in told(2, *command, "--images", tmp_path / "images")
 
 
 def test_the_verdict_does_not_praise_what_is_no_better_than_the_means():

@@ -139,29 +139,27 @@ def test_settings_that_the_processor_does_not_read_are_named(tmp_path):
     assert "states do_flip, which its ViTImageProcessor" in found.run_notes[0]
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        *(
-            ({"image_mean": value}, "mean of pixels must be a list of 3 numbers")
-            for value in ([0.5] * 2, "abc", [True] * 3, [[0.5]] * 3)
-        ),
-        *(
-            ({"image_std": value}, "std of pixels must be a list of 3 positive numbers")
-            for value in ([0.0, 1, 1], [-1] * 3, [1e300] * 3, ["1"] * 3, [], 0)
-        ),
-        ({"size": "large"}, "preprocessor_config.json"),
-        ({"size": {"height": 10**6, "width": 10**6}}, "a side in size is 1000000: give 1 to 9000"),
-        ({"size": {"height": 0, "width": 8}}, "a side in size is 0"),
-        ({"crop_size": -3}, "a side in crop_size is -3"),
-        ({"size": {"depth": 4}}, "preprocessor_config.json"),
-        ({"crop_size": 24}, "makes pictures of 24 x 24 pixels, the model reads 32 x 32"),
-        ({"crop_size": {"height": 32, "width": 24}}, "no finite pixels of 3 square channels"),
-        ({"resample": 99}, "cannot be used"),
-        ({"rescale_factor": "x"}, "cannot be used"),
-        ({"rescale_factor": 1e300}, "no finite pixels|cannot be used"),
-        ({"image_processor_type": "NoSuchProcessor"}, "no image processor that can be loaded"),
-    ],
+@cases(
+    "change, said",
+    *(
+        ({"image_mean": value}, "mean of pixels must be a list of 3 numbers")
+        for value in ([0.5] * 2, "abc", [True] * 3, [[0.5]] * 3)
+    ),
+    *(
+        ({"image_std": value}, "std of pixels must be a list of 3 positive numbers")
+        for value in ([0.0, 1, 1], [-1] * 3, [1e300] * 3, ["1"] * 3, [], 0)
+    ),
+    ({"size": "large"}, "preprocessor_config.json"),
+    ({"size": {"height": 10**6, "width": 10**6}}, "a side in size is 1000000: give 1 to 9000"),
+    ({"size": {"height": 0, "width": 8}}, "a side in size is 0"),
+    ({"crop_size": -3}, "a side in crop_size is -3"),
+    ({"size": {"depth": 4}}, "preprocessor_config.json"),
+    ({"crop_size": 24}, "makes pictures of 24 x 24 pixels, the model reads 32 x 32"),
+    ({"crop_size": {"height": 32, "width": 24}}, "no finite pixels of 3 square channels"),
+    ({"resample": 99}, "cannot be used"),
+    ({"rescale_factor": "x"}, "cannot be used"),
+    ({"rescale_factor": 1e300}, "no finite pixels|cannot be used"),
+    ({"image_processor_type": "NoSuchProcessor"}, "no image processor that can be loaded"),
 )  # fmt: skip
 def test_wrong_settings_are_refused_in_a_sentence(tmp_path, change, said):
     refuses(said, lambda: open_model(folder(tmp_path, NORMAL | change)))
@@ -186,13 +184,11 @@ def test_loops_of_cropped_pictures_are_not_those_of_squashed_ones(tmp_path):
     assert np.abs(start[0] / start[1] - 1).max() > 1e-3
 
 
-@pytest.mark.parametrize(
+@cases(
     "command",
-    [
-        "inspect", "loop --group 1 --loops 20", "stability", "flips", "readings",
-        "tilt", "certified", "exponents --depth 200", "enclose",
-        "ladder --calibration 12 --standard 12 --held-out 4",
-    ],
+    "inspect", "loop --group 1 --loops 20", "stability", "flips", "readings",
+    "tilt", "certified", "exponents --depth 200", "enclose",
+    "ladder --calibration 12 --standard 12 --held-out 4",
 )  # fmt: skip
 def test_every_command_reads_pictures_as_the_folder_says(tmp_path, command, monkeypatch):
     (tmp_path / "shown").mkdir()

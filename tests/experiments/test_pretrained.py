@@ -4,7 +4,6 @@ import pytest
 import torch
 from PIL import Image
 
-import oversmoothing
 from oversmoothing import InputError, open_model
 from oversmoothing.experiments.inspection.spectra import certified_attention
 from oversmoothing.experiments.models.pictures import named_pictures, photographs
@@ -29,10 +28,9 @@ def test_every_case_is_certified_or_says_why(folder):
     assert "certified" in result.words()
 
 
-def test_the_command_prints_the_share(folder, tmp_path, capsys):
+def test_the_command_prints_the_share(folder, tmp_path, told):
     words = ["probe", str(folder), "certified", "--count=1", f"--out={tmp_path}"]
-    assert oversmoothing.main(words) == 0
-    assert "6 cases" in capsys.readouterr().out
+    assert "6 cases" in told(0, *words)
     assert (tmp_path / "certified_attention.csv").exists()
 
 

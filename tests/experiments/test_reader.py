@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from oversmoothing import InputError, describe
-from oversmoothing.commands.main import main
 from oversmoothing.experiments.inspection import inspect as unread
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.inspect import seen
@@ -474,7 +473,7 @@ def test_a_hook_that_changes_what_attention_gives_is_read_with_it():
     assert max(extract(model, torch.randn(2, 7, 5)).av_error) < 1e-5
 
 
-def test_inspect_shows_what_can_be_shown_of_a_refused_folder(tmp_path, capsys):
+def test_inspect_shows_what_can_be_shown_of_a_refused_folder(tmp_path, told):
     """DiffLlama: two softmaxes a head and a norm behind A V. Held to its own hidden states."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -492,9 +491,8 @@ def test_inspect_shows_what_can_be_shown_of_a_refused_folder(tmp_path, capsys):
     tokenizer.save_pretrained(folder)
     text = tmp_path / "text"
     text.write_text("a b c d e\nf g a\n")
-    out = str(tmp_path / "out")
-    assert main(["inspect", str(folder), "--text", str(text), "--out", out, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["layers"]
+    words = "inspect", folder, "--text", text, "--out", tmp_path / "out"
+    rows = json.loads(told(0, *words, "--json"))["layers"]
     expected = []
     for ids in ([1, 2, 3, 4, 5], [6, 7, 1]):
         states = model(torch.tensor([ids]), output_hidden_states=True).hidden_states
@@ -502,8 +500,7 @@ def test_inspect_shows_what_can_be_shown_of_a_refused_folder(tmp_path, capsys):
     for layer, row in enumerate(rows):
         assert row["in front"] == pytest.approx((expected[0][layer] + expected[1][layer]) / 2)
     assert len(rows) == 2
-    assert main(["inspect", str(folder), "--text", str(text), "--out", out]) == 0
-    assert "By what, it cannot say: DiffLlamaModel is not read" in capsys.readouterr().out
+    assert "By what, it cannot say: DiffLlamaModel is not read" in told(0, *words)
 
 
 def test_where_no_ffn_is_found_the_end_of_a_layer_is_not_known():

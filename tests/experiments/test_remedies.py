@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import oversmoothing
-from oversmoothing import InputError, remedies
+from oversmoothing import remedies
 from oversmoothing.experiments.remedies import shift
 from oversmoothing.experiments.remedies.remedy import norm_derivative, norm_of
 from oversmoothing.experiments.remedies.shift import (
@@ -318,8 +318,7 @@ def test_around_any_branch():
         remedies.DeepNorm(8).around(branch)(X), norm_of(2 * X + branch(X)), **CLOSE
     )
     for name in ("attnscale", "neutreno", "value-residual", "band"):
-        with pytest.raises(InputError, match="acts within the attention sublayer"):
-            in_table(name, D).around(branch)
+        refuses("acts within the attention sublayer", in_table(name, D).around, branch)
 
 
 def test_bad_input_is_a_sentence():
@@ -332,8 +331,7 @@ def test_bad_input_is_a_sentence():
         ({"name": "hyper-connections", "streams": 0}, "streams is 0"),
         ({"name": "hyper-connections", "mixing": "some"}, "mixing is 'some'"),
     ):
-        with pytest.raises(InputError, match=message):
-            remedy(**options)
+        refuses(message, remedy, **options)
     refuses("no remedy 'cure'", lambda: remedies_table(["cure"], draws=1))
     refuses("drawn layers is 0", lambda: remedies_table(["attnscale"], draws=0))
 
@@ -349,20 +347,17 @@ def test_the_cost_is_a_ratio_and_the_sublayer_the_real_one():
     torch.testing.assert_close(sublayer(remedies.Plain(), X, weights), plain, **CLOSE)
 
 
-def test_the_command_prints_writes_and_lists(tmp_path, capsys):
+def test_the_command_prints_writes_and_lists(tmp_path, told):
     path = tmp_path / "remedies.csv"
     few = ["remedies", "outlier-removal", "deepnorm", "hyper-connections", "--draws", "4"]
-    assert oversmoothing.main([*few, "--out", str(path)]) == 0
-    printed = capsys.readouterr().out
+    printed = told(0, *few, "--out", path)
     assert "In all 4 layers the measured spectrum moves as claimed: outlier removal" in printed
     assert "These claim nothing about tokens: hyper-connections." in printed
     assert path.read_text().startswith("name,remedy,paper,our_reading,claim")
-    assert oversmoothing.main([*few, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(told(0, *few, "--json"))
     assert rows[0]["as_claimed"] == 4 and rows[2]["as_claimed"] is None
     assert all(row["error"] < MOST for row in rows)
-    assert oversmoothing.main(["remedies", "--list"]) == 0
-    assert "our reading" in capsys.readouterr().out
+    assert "our reading" in told(0, "remedies", "--list")
 
 
 def test_a_wrong_prediction_leaves_with_status_1(monkeypatch, capsys):

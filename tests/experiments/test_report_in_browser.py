@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,7 +21,6 @@ from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Letters, tiny
 
 KINDS = ("image", "text", "bare")
-Pages = dict[str, tuple[Report, Path]]
 
 
 def report_of(kind: str) -> Report:

@@ -9,7 +9,6 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-import oversmoothing
 from oversmoothing import inspect, inspect_stages, metrics, open_model
 from oversmoothing.experiments.models.sources import open_stages
 from tests.support.families_of_today import TODAY, inputs, today
@@ -95,11 +94,10 @@ def test_towers_are_no_stages_and_one_stack_is_one_stage():
     refuses("no iterator", lambda: inspect_stages(today("Swin"), iter([])))
 
 
-def test_a_model_of_stages_is_inspected_whole_at_the_command_line(tmp_path, capsys):
+def test_a_model_of_stages_is_inspected_whole_at_the_command_line(tmp_path, told):
     today("Swin").save_pretrained(tmp_path / "swin")
     command = ["inspect", str(tmp_path / "swin"), "--count", "2", "--out", str(tmp_path)]
-    assert oversmoothing.main(command) == 0
-    printed = capsys.readouterr().out
+    printed = told(0, *command)
     assert "Over the 2 stages of swin HFC/LFC goes from" in " ".join(printed.split())
     assert (tmp_path / "inspect" / "swin" / "stages.csv").exists()
     assert (tmp_path / "inspect" / "swin" / "stage-2" / "report.html").exists()

@@ -39,6 +39,7 @@ from oversmoothing.experiments.study.study_runs import (
 )
 from oversmoothing.experiments.study.study_tasks import COARSE, RECIPES, task
 from oversmoothing.theory.support.errors import RequirementError
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tiny_models import study_row
 
@@ -120,18 +121,16 @@ def test_a_cell_s_name_and_digest_tell_it_from_every_other():
     assert cell.configuration["training"] == vars(RECIPES["digits"])
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ('first = "digits-minus', 'first = "digits-sideways', "no cell"),
-        ('predicts = "less"', 'predicts = "odd"', "predicts is one of"),
-        ('task = "digits"', 'task = "words"', "task 'words'"),
-        ("steps = 24", "steps = 0", "0 steps"),
-        ("depth = 2", "deepness = 2", "deepness"),
-        ("seeds = 3", "", "KeyError"),
-        ('title = "tiny"', "[", "not TOML"),
-        ('title = "tiny"', "base = 1", "unknown key base"),
-    ],
+@cases(
+    "old, new, said",
+    ('first = "digits-minus', 'first = "digits-sideways', "no cell"),
+    ('predicts = "less"', 'predicts = "odd"', "predicts is one of"),
+    ('task = "digits"', 'task = "words"', "task 'words'"),
+    ("steps = 24", "steps = 0", "0 steps"),
+    ("depth = 2", "deepness = 2", "deepness"),
+    ("seeds = 3", "", "KeyError"),
+    ('title = "tiny"', "[", "not TOML"),
+    ('title = "tiny"', "base = 1", "unknown key base"),
 )
 def test_a_protocol_with_a_slip_is_refused_in_a_sentence(tmp_path, old, new, said):
     path = tmp_path / "own.toml"
@@ -295,15 +294,13 @@ def stack_of() -> list[tuple[Cell, int]]:
     return [(cell, seed) for seed in (0, 1) for cell in cells]
 
 
-@pytest.mark.parametrize(
+@cases(
     "device",
-    [
-        "cpu",
-        pytest.param("cuda", marks=[
-            pytest.mark.cuda,
-            pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-        ]),
-    ],
+    "cpu",
+    pytest.param("cuda", marks=[
+        pytest.mark.cuda,
+        pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+    ]),
 )  # fmt: skip
 def test_a_stack_trains_as_its_networks_would_alone(device, monkeypatch):
     monkeypatch.setattr(stacked, "CLIP", 0.25)
@@ -534,14 +531,12 @@ def test_no_difference_is_shown_before_all_seeds_are_there(tiny):
     assert said == ["foreseen", "random, same norm", "digits"]
 
 
-@pytest.mark.parametrize(
-    ("value", "half", "text"),
-    [
-        (2.25e-8, 0.19, "+0.00"),
-        (-1.4521, 0.035, "-1.452"),
-        (701.3, 54.0, "+701"),
-        (0.5, 0.0, "+0.500"),
-    ],
+@cases(
+    "value, half, text",
+    (2.25e-8, 0.19, "+0.00"),
+    (-1.4521, 0.035, "-1.452"),
+    (701.3, 54.0, "+701"),
+    (0.5, 0.0, "+0.500"),
 )
 def test_a_value_has_the_digits_that_its_interval_leaves(value, half, text):
     assert answers.rounded(value, value - half, value + half) == text

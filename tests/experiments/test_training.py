@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing import InputError, main, open_model
+from oversmoothing import InputError, open_model
 from oversmoothing.experiments.digits import training, training_state as store
 from oversmoothing.experiments.digits.data import SIZES, augmented, digits
 from oversmoothing.experiments.digits.training import (
@@ -35,6 +35,7 @@ from oversmoothing.experiments.digits.vit import StudyNet, generator
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.study.study_tasks import task
 from oversmoothing.theory.support.errors import RequirementError
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tiny_models import TINY, random_pixels, tiny_config, train
 
@@ -209,16 +210,14 @@ def test_a_damaged_run_is_refused_with_advice(finished, tmp_path, name, how):
     assert str(file.parent) in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("stated", "said"),
-    [
-        *((dict.fromkeys([field], 16384), "not of the width and depth")
-          for field in ("depth", "width", "ratio")),
-        (tiny_config("vit").model_dump(), "not those of its config"),
-        # The network whose heads shared their values whatever a variant's name said.
-        ({"ffn_ratio": 2, "value_scale": 0.5},
-         r"of an earlier release.*train it again, as vit-shared"),
-    ],
+@cases(
+    "stated, said",
+    *((dict.fromkeys([field], 16384), "not of the width and depth")
+      for field in ("depth", "width", "ratio")),
+    (tiny_config("vit").model_dump(), "not those of its config"),
+    # The network whose heads shared their values whatever a variant's name said.
+    ({"ffn_ratio": 2, "value_scale": 0.5},
+     r"of an earlier release.*train it again, as vit-shared"),
 )  # fmt: skip
 def test_weights_of_another_configuration_are_refused(finished, tmp_path, stated, said):
     """A giant before it is made."""
@@ -256,36 +255,34 @@ def test_a_run_finished_by_another_process_first_stays(finished, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"epoch": 3}, "no key 'epoch'. Did you mean 'epochs'"),
-        ({"qqq": 3}, "no key 'qqq'.\nKnown: width"),
-        ({"epochs": "3"}, "must be an integer"),
-        ({"epochs": 2.5}, "must be an integer"),
-        ({"depth": True}, "must be an integer"),
-        ({"depth": 0}, "must be an integer from 1 to 16384"),
-        ({"epochs": 0}, "go together"),
-        ({"batch_size": TRAIN + 1}, "more than the 1077 training images"),
-        ({"learning_rate": -1}, "a number >= 0"),
-        ({"learning_rate": math.nan}, "a number >= 0"),
-        ({"learning_rate": math.inf}, "a number >= 0"),
-        ({"std": 0}, "a number > 0"),
-        ({"label_smoothing": 1}, "from 0 to 0.99"),
-        ({"variant": "vit*"}, "one of vit, vit"),
-        ({"width": 30}, "not a multiple of heads"),
-        ({"patch": 3}, "does not divide"),
-        ({"band_p": 0.6, "band_q": 0.5}, "p < q"),
-        ({"signed": [2, 1]}, "rising order"),
-        ({"signed": [9]}, "1 to depth 6"),
-        ({"signed": []}, "1 to depth 6"),
-        ({"fraction": 0.0}, "fraction = 0.0: it must be"),
-        ({"fraction": 0.01}, "batch_size 32 is more than the 11 training images"),
-        ({"augmentation": "deit"}, "digits are grey"),
-        ({"data": "cifar1000"}, "one of digits, cifar10, cifar100"),
-        ({"data": "cifar100", "patch": 5}, "does not divide the image size 32"),
-        ([], "must hold a JSON object"),
-    ],
+@cases(
+    "fields, message",
+    ({"epoch": 3}, "no key 'epoch'. Did you mean 'epochs'"),
+    ({"qqq": 3}, "no key 'qqq'.\nKnown: width"),
+    ({"epochs": "3"}, "must be an integer"),
+    ({"epochs": 2.5}, "must be an integer"),
+    ({"depth": True}, "must be an integer"),
+    ({"depth": 0}, "must be an integer from 1 to 16384"),
+    ({"epochs": 0}, "go together"),
+    ({"batch_size": TRAIN + 1}, "more than the 1077 training images"),
+    ({"learning_rate": -1}, "a number >= 0"),
+    ({"learning_rate": math.nan}, "a number >= 0"),
+    ({"learning_rate": math.inf}, "a number >= 0"),
+    ({"std": 0}, "a number > 0"),
+    ({"label_smoothing": 1}, "from 0 to 0.99"),
+    ({"variant": "vit*"}, "one of vit, vit"),
+    ({"width": 30}, "not a multiple of heads"),
+    ({"patch": 3}, "does not divide"),
+    ({"band_p": 0.6, "band_q": 0.5}, "p < q"),
+    ({"signed": [2, 1]}, "rising order"),
+    ({"signed": [9]}, "1 to depth 6"),
+    ({"signed": []}, "1 to depth 6"),
+    ({"fraction": 0.0}, "fraction = 0.0: it must be"),
+    ({"fraction": 0.01}, "batch_size 32 is more than the 11 training images"),
+    ({"augmentation": "deit"}, "digits are grey"),
+    ({"data": "cifar1000"}, "one of digits, cifar10, cifar100"),
+    ({"data": "cifar100", "patch": 5}, "does not divide the image size 32"),
+    ([], "must hold a JSON object"),
 )
 def test_a_bad_configuration_is_refused_with_advice(fields, message):
     with pytest.raises(InputError, match=message) as caught:
@@ -324,9 +321,7 @@ def test_an_ordinary_variant_is_the_network_of_the_study():
         assert torch.equal(value, own.state_dict()[name]), name
 
 
-@pytest.mark.parametrize(
-    "variant", ["vit-clip-minus", "vit-shared-disc", "vit-shared-interval", "vit-shared-band"]
-)
+@cases("variant", "vit-clip-minus", "vit-shared-disc", "vit-shared-interval", "vit-shared-band")
 def test_spectra_lie_in_the_region_at_every_logged_step(variant):
     """Learning rate 0.1, fifty times the figures': H stays, and consensus dominates no image."""
     config = tiny_config(
@@ -361,14 +356,12 @@ def test_a_vit_minus_beyond_its_safe_interval_is_shown(tmp_path):
     assert training_table([(held, False)])["h safe"].iloc[0] == "100 %"
 
 
-@pytest.mark.parametrize(
+@cases(
     "how",
-    [
-        {"variant": "vit-shared-band", "tied": True},
-        {"variant": "vit-shared-interval", "signed": [2], "gains": "positive"},
-        {"variant": "vit-shared-disc", "placement": "post", "gains": "negative"},
-        {"variant": "vit", "placement": "post", "gains": "fixed"},
-    ],
+    {"variant": "vit-shared-band", "tied": True},
+    {"variant": "vit-shared-interval", "signed": [2], "gains": "positive"},
+    {"variant": "vit-shared-disc", "placement": "post", "gains": "negative"},
+    {"variant": "vit", "placement": "post", "gains": "fixed"},
 )
 def test_every_choice_is_stored_read_back_and_inspected(tmp_path, how):
     found = trained(tiny_config(epochs=1, **how), tmp_path, progress=False)
@@ -388,11 +381,9 @@ def write_config(tmp_path: Path, **fields: object) -> str:
     return str(path)
 
 
-def test_the_command_trains_all_variants_and_then_reads_them(tmp_path, capsys):
+def test_the_command_trains_all_variants_and_then_reads_them(tmp_path, told):
     command = ["train", write_config(tmp_path), "--device", "cpu", "--out", str(tmp_path / "out")]
-    assert main(command) == 0
-    first = capsys.readouterr().out
+    first = told(0, *command)
     assert len(list((tmp_path / "out").iterdir())) == 3
     assert "test accuracy" in first and "cached" not in first
-    assert main(command) == 0
-    assert capsys.readouterr().out.count("cached") == 3
+    assert told(0, *command).count("cached") == 3

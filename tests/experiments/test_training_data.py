@@ -158,10 +158,9 @@ def test_a_wrong_data_folder_is_said_in_a_sentence(small, tmp_path, damage, mess
     assert "\n" not in str(caught.value)
 
 
-def test_the_command_says_what_the_data_folder_lacks(tmp_path, capsys):
+def test_the_command_says_what_the_data_folder_lacks(tmp_path, capsys, told):
     command = ["train", "--recipe", "cifar100-small", "--data-dir", str(tmp_path)]
-    assert main([*command, "--out", str(tmp_path / "out")]) == 2
-    assert "cifar100 is needed and" in capsys.readouterr().err
+    assert "cifar100 is needed and" in told(2, *command, "--out", tmp_path / "out")
     assert main(["train", "--recipe", "nothing", "--out", str(tmp_path / "out")]) == 2
     assert "Choose cifar10-vit-ti, cifar100-small" in capsys.readouterr().err
 

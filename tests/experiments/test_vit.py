@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.sparse.csgraph import connected_components
 from torch import nn
 
-from oversmoothing import InputError, open_model, parameterisation
+from oversmoothing import open_model, parameterisation
 from oversmoothing.experiments.digits import vit
 from oversmoothing.experiments.digits.data import Reads, seen
 from oversmoothing.experiments.digits.training_config import FORMS, SHARED, Design
@@ -240,8 +240,7 @@ def test_what_is_no_design_is_refused_in_a_sentence():
         ({"form": "both"}, "form is 'both': choose ord"), ({"width": 15}, "multiple of heads"),
         ({"laplacian": 9}, "no more than all"), ({"mask": "round"}, "must be one of dense"),
     ):  # fmt: skip
-        with pytest.raises(InputError, match=said):
-            SMALL.but(**wrong)
+        refuses(said, SMALL.but, **wrong)
 
 
 def test_the_usual_start_has_the_rms_eigenvalue_of_a_deit():

@@ -12,6 +12,7 @@ from transformers import ViTConfig, ViTForImageClassification
 import oversmoothing
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.simulations.state import one_thread
+from tests.support.cases import cases
 
 MISSING = "the extra `training` is not installed: pip install 'oversmoothing[training]'"
 LAYERS = 3
@@ -126,9 +127,7 @@ def lightning_script(folder, *, watch: bool, loggers: list, **settings):
 
 
 @pytest.mark.filterwarnings("ignore:The 'train_dataloader' does not have many workers")
-@pytest.mark.parametrize(
-    "settings", [{}, {"precision": "bf16-mixed", "accumulate_grad_batches": 2}], ids=str
-)
+@cases("settings", {}, {"precision": "bf16-mixed", "accumulate_grad_batches": 2}, ids=str)
 def test_in_lightning(tmp_path, settings):
     pytest.importorskip("lightning", reason=MISSING)
     from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger

@@ -2,8 +2,6 @@
 
 import itertools
 import json
-import subprocess
-import sys
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
@@ -23,6 +21,7 @@ from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.formulas import disc, dominance
 from tests.support.browser import DESKTOP, PHONE, opened
 from tests.support.cases import cases
+from tests.support.processes import python
 
 CASES, DEPTH = 1000, 12
 KINDS = ("softmax", "psd", "symmetric", "averaging", "circle")
@@ -552,12 +551,7 @@ def test_no_target_is_less_than_24_pixels(chromium, path, size):
 
 
 def test_the_command_writes_the_page(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "oversmoothing", "explorer", "--out", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = python("-m", "oversmoothing", "explorer", "--out", tmp_path)
     assert done.stdout.strip() == f"wrote {tmp_path / 'explorer.html'}"
     text = (tmp_path / "explorer.html").read_text("utf-8")
     assert "http://www.w3.org/2000/svg" in text

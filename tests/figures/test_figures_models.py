@@ -346,23 +346,20 @@ def test_what_the_spectra_predict_of_flips_is_said_beside_what_is_seen(small):
     assert "reversed in 25 % of (image, layer); it is in 75 %" in caption
 
 
-def test_a_figure_begins_with_how_many_comparisons_came_out_how(
-    small, tmp_path, monkeypatch,
-    capsys,
-):  # fmt: skip
-    monkeypatch.setattr(norm_signs, "data", lambda context: small["norm_signs"])
-    rows = norm_signs.compared(small["norm_signs"])
-    assert main(["figures", "norm_signs", "--format", "png", "--out", str(tmp_path)]) == 0
-    first, *lines = capsys.readouterr().out.splitlines()
+def test_a_figure_begins_with_how_many_comparisons_came_out_how(small, tmp_path, monkeypatch, told):
+    table = small["norm_signs"]
+    monkeypatch.setattr(norm_signs, "data", lambda context: table)
+    rows = norm_signs.compared(table)
+    words = "figures", "norm_signs", "--out", tmp_path
+    first, *lines = told(0, *words, "--format", "png").splitlines()
     said = "3 reproduced, 0 same sign, 0 differ, 0 cannot be checked."
     assert first == f"3 comparisons with the paper: {said}" and lines[:3] == list(map(str, rows))
-    medians = small["norm_signs"].query("placement == 'pre' and sign_of_h == 1")
+    medians = table.query("placement == 'pre' and sign_of_h == 1")
     plus, minus = (medians.loc[medians["gain"] == k, "change"].median() for k in (1, -1))
     assert f"goes from {plus:+.2f} to {minus:+.2f}" in lines[1]
-    assert main(["figures", "norm_signs", "--json", "--out", str(tmp_path)]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["counts"] == {"norm_signs": first}
-    assert told["compared"] == {"norm_signs": list(map(str, rows))}
+    both = json.loads(told(0, *words, "--json"))
+    assert both["counts"] == {"norm_signs": first}
+    assert both["compared"] == {"norm_signs": list(map(str, rows))}
 
 
 def test_a_figure_says_that_it_trains_before_it_does(tmp_path, monkeypatch, capsys):

@@ -260,14 +260,13 @@ def test_pictures_come_in_the_kinds_and_for_the_page_that_were_asked_for(tmp_pat
         assert axes[0, 0].xaxis.label.get_fontsize() == pytest.approx(8.5 * 5.5 / 7)
 
 
-def test_the_command_offers_every_kind_and_page(capsys):
+def test_the_command_offers_every_kind_and_page(told):
     assert set(pages.KINDS) == set(KINDS) and set(pages.PAGES) == set(WIDTHS)
     for words, said in (
         (["--format", "gif"], "no format 'gif'"),
         (["--width", "3"], "no page '3'"),
     ):
-        assert main(["figures", "--list", *words]) == 2
-        assert said in capsys.readouterr().err
+        assert said in told(2, "figures", "--list", *words)
 
 
 def test_all_names_every_figure_and_none_draws_none(capsys):

@@ -9,12 +9,12 @@ import pytest
 from matplotlib.figure import Figure
 
 import oversmoothing
-from oversmoothing import InputError
 from oversmoothing.simulations.against_theory.simulate import Configuration, simulate
 from oversmoothing.simulations.drawing.depth_plot import draw_run, great, predictions
 from oversmoothing.simulations.drawing.picture import decade_axis
 from oversmoothing.simulations.drawing.wording import ROWS, few
 from tests.support.cases import cases
+from tests.support.refusals import refuses
 
 A = np.array([[0.75, 0.25], [0.25, 0.75]])
 START = np.array([[1.0, 0.0], [0.5, 2.0]])
@@ -130,8 +130,7 @@ def test_axes_of_one_s_own_are_drawn_in():
     mine = Figure().subplots(2, 1)
     assert list(run_of([0, 1]).plot(mine)) == list(mine)
     for wrong in (Figure().subplots(3), 3, ["a", "b"]):
-        with pytest.raises(InputError, match="give two Axes of matplotlib"):
-            run_of([0, 1]).plot(wrong)
+        refuses("give two Axes of matplotlib", run_of([0, 1]).plot, wrong)
 
 
 def test_matplotlib_loads_when_it_is_drawn():

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings, strategies as st
 from oversmoothing import evolve
 from oversmoothing.simulations.engine.iteration import OneHead
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 
 EPS = 2.0**-52
@@ -69,21 +70,19 @@ CAUSAL = [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]
 NEAR_ONE = 0.99 * np.eye(4) + 0.0025
 
 
-@pytest.mark.parametrize(
-    ("A", "h", "X0", "logs"),
-    [
-        # T11.4: X_0 = (3, 1), h = -1: X_1 = (1/2, -1/2).
-        (AA, -1.0, [3.0, 1.0], {1: math.inf, 2: math.inf, 1000: math.inf}),
-        # T11.4, A not doubly stochastic: HFC/LFC^2 = 1819399/423200 at L = 3.
-        (A3, -1.0, [1.0, 2.0, 4.0], {3: math.log(1819399 / 423200) / 2}),
-        # GT18: a = 1/2, h = -2: 1 + h a = 0 exactly.
-        (AA, -2.0, [1.0, 2.0], {0: -math.log(3), 1: -math.inf, 40: -math.inf}),
-        # T1h: a = 1, 1/2, 1/3.
-        (CAUSAL, 1.0, [1.0, 2.0, 4.0], {800: 800 * math.log(0.75) - math.log(3 / 2) / 2}),
-        # T11.2: A = (1 - s) I + s 11^T/n, s = 1/100: r = (1 + h (1 - s))/(1 + h).
-        (NEAR_ONE, 0.5, [1.0, 2.0, 4.0, 1.0],
-         {2000: 2000 * math.log(1.495 / 1.5) - math.log(8 / 3) / 2}),
-    ],
+@cases(
+    "A, h, X0, logs",
+    # T11.4: X_0 = (3, 1), h = -1: X_1 = (1/2, -1/2).
+    (AA, -1.0, [3.0, 1.0], {1: math.inf, 2: math.inf, 1000: math.inf}),
+    # T11.4, A not doubly stochastic: HFC/LFC^2 = 1819399/423200 at L = 3.
+    (A3, -1.0, [1.0, 2.0, 4.0], {3: math.log(1819399 / 423200) / 2}),
+    # GT18: a = 1/2, h = -2: 1 + h a = 0 exactly.
+    (AA, -2.0, [1.0, 2.0], {0: -math.log(3), 1: -math.inf, 40: -math.inf}),
+    # T1h: a = 1, 1/2, 1/3.
+    (CAUSAL, 1.0, [1.0, 2.0, 4.0], {800: 800 * math.log(0.75) - math.log(3 / 2) / 2}),
+    # T11.2: A = (1 - s) I + s 11^T/n, s = 1/100: r = (1 + h (1 - s))/(1 + h).
+    (NEAR_ONE, 0.5, [1.0, 2.0, 4.0, 1.0],
+     {2000: 2000 * math.log(1.495 / 1.5) - math.log(8 / 3) / 2}),
 )  # fmt: skip
 def test_T11_ratios_that_are_known_at_their_depths(A, h, X0, logs):
     for depth, log in logs.items():
@@ -104,30 +103,28 @@ def test_repeated_eigenvalue_one():
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
-    [
-        {"A": [[0.75, 0.25], [0.25, math.nan]]},
-        {"A": [[0.75, 0.25]]},
-        {"A": [[0.7, 0.2], [0.25, 0.75]]},
-        {"H": [[math.inf]]},
-        {"H": [[1.0, 2.0]]},
-        {"H": None},
-        {"W": [[1.0]]},
-        {"X0": [[1.0]]},
-        {"X0": [[1.0], [math.nan]]},
-        {"depth": -1},
-        {"depth": [3, 3]},
-        {"depth": [5, 2]},
-        {"depth": []},
-        {"depth": 1.5},
-        {"depth": True},
-        {"dtype": torch.float16},
-        {"device": "quantum"},
-        {"device": "cuda:99"},
-        {"H": [[1e300]], "dtype": torch.float32},
-        {"A": np.full((2, 2, 2), 0.5), "X0": np.ones((3, 2, 1))},
-    ],
+    {"A": [[0.75, 0.25], [0.25, math.nan]]},
+    {"A": [[0.75, 0.25]]},
+    {"A": [[0.7, 0.2], [0.25, 0.75]]},
+    {"H": [[math.inf]]},
+    {"H": [[1.0, 2.0]]},
+    {"H": None},
+    {"W": [[1.0]]},
+    {"X0": [[1.0]]},
+    {"X0": [[1.0], [math.nan]]},
+    {"depth": -1},
+    {"depth": [3, 3]},
+    {"depth": [5, 2]},
+    {"depth": []},
+    {"depth": 1.5},
+    {"depth": True},
+    {"dtype": torch.float16},
+    {"device": "quantum"},
+    {"device": "cuda:99"},
+    {"H": [[1e300]], "dtype": torch.float32},
+    {"A": np.full((2, 2, 2), 0.5), "X0": np.ones((3, 2, 1))},
     ids=lambda change: next(iter(change)),
 )
 def test_bad_input_is_refused(change):

@@ -16,6 +16,7 @@ from oversmoothing.theory.depth.eigenbasis import Eigenbasis, by_lapack
 from oversmoothing.theory.layer.attention import stationary_distribution
 from oversmoothing.theory.numbers.rounding import accurate_product
 from oversmoothing.theory.proofs.strategies import SEEDS
+from tests.support.cases import cases
 from tests.support.kronecker import evolve_by
 from tests.support.refusals import refuses
 
@@ -243,17 +244,15 @@ def test_a_vanishing_multiplier_is_iterated():
     assert run.method != "closed_form" and "uncertain" in run.reason
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"method": "magic"}, "method must be one of"),
-        ({"method": "core"}, "needs the factors"),
-        ({"method": "squaring", "H": 0.1 * np.eye(201)}, "limit of 400"),
-        ({"H": None, "W": (np.ones((2, 1)), np.ones((2, 2)))}, "no factors"),
-        ({"H": None, "W": (np.ones((2, 1)),)}, "two factors"),
-        ({"H": None, "W": (np.ones(2), np.ones((1, 2)))}, "must be a matrix"),
-        ({"H": None, "W": (np.ones((2, 1)), np.full((1, 2), math.nan))}, "W_proj"),
-    ],
+@cases(
+    "change, message",
+    ({"method": "magic"}, "method must be one of"),
+    ({"method": "core"}, "needs the factors"),
+    ({"method": "squaring", "H": 0.1 * np.eye(201)}, "limit of 400"),
+    ({"H": None, "W": (np.ones((2, 1)), np.ones((2, 2)))}, "no factors"),
+    ({"H": None, "W": (np.ones((2, 1)),)}, "two factors"),
+    ({"H": None, "W": (np.ones(2), np.ones((1, 2)))}, "must be a matrix"),
+    ({"H": None, "W": (np.ones((2, 1)), np.full((1, 2), math.nan))}, "W_proj"),
 )
 def test_what_does_not_apply_is_refused(change, message):
     d = len(change["H"]) if change.get("H") is not None else 2
@@ -371,9 +370,7 @@ def test_iterating_x_reinjects_consensus_and_the_decoupled_systems_never_do(dtyp
     assert 0.7 * predicted < layer < 1.5 * predicted
 
 
-@pytest.mark.parametrize(
-    ("side", "device"), [(9, "cpu"), pytest.param(600, "cuda", marks=[pytest.mark.cuda, CUDA])]
-)
+@cases("side, device", (9, "cpu"), pytest.param(600, "cuda", marks=[pytest.mark.cuda, CUDA]))
 def test_lapack_of_scipy_and_torch_give_the_same_basis(side, device):
     from oversmoothing.simulations.engine.at_any_depth import by_torch
 

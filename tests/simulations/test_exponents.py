@@ -74,17 +74,14 @@ def test_attention_along_a_run_is_the_softmax_of_its_states():
         np.testing.assert_allclose(attention_at(states, place, given), expected, atol=1e-12)
 
 
-def test_the_command_writes_a_table_and_says_what_differs(tmp_path, capsys):
+def test_the_command_writes_a_table_and_says_what_differs(tmp_path, told):
     words = ["simulate", "--exponents", "--ensemble", "iid", "--depth=200", f"--out={tmp_path}"]
     # So few layers are no slope to 1e-3, which is not asked of them.
-    assert oversmoothing.main(words) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(told(0, *words).split())
     assert "1 of 1 agree within what so many layers tell (2.5e-02 a layer)" in said
-    assert oversmoothing.main([*words, "--n", "1"]) == 2
-    assert "one token has no differences" in capsys.readouterr().err
+    assert "one token has no differences" in told(2, *words, "--n", "1")
     assert list(pd.read_csv(tmp_path / "exponents.csv")["name"]) == ["iid"]
-    assert oversmoothing.main([*words[:4], "--depth", "300"]) == 2
-    assert "multiple of 200" in capsys.readouterr().err
+    assert "multiple of 200" in told(2, *words[:4], "--depth", "300")
     refuses("none of iid", ensemble, "other", 4, 3, 2, 0.5, 0, error=oversmoothing.InputError)
 
 

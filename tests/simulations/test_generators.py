@@ -35,6 +35,7 @@ from oversmoothing.simulations.generators.value_projection import (
 from oversmoothing.theory.layer.attention import closed_classes, stationary_distribution
 from oversmoothing.theory.layer.layer import check_attention
 from oversmoothing.theory.proofs.strategies import SEEDS
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.shapes import only_where_checked
 
@@ -155,23 +156,21 @@ def test_low_temperature_is_sharp_and_masked_logits_are_0():
         refuses("", row_softmax, np.array([[bad, bad], [0.0, 0.0]]))
 
 
-@pytest.mark.parametrize(
-    ("name", "bad"),
-    [
-        ("softmax", {"temperature": 0.0}),
-        ("softmax", {"temperature": np.nan}),
-        ("softmax", {"temperature": -1.0}),
-        ("softmax", {"dim": 0}),
-        ("nearly_reducible", {"coupling": 0.0}),
-        ("nearly_reducible", {"blocks": 9}),
-        ("spectrum", {"eigenvalues": [1.0]}),
-        ("spectrum", {"eigenvalues": [1j, 1.0, 1.0]}),
-        ("spectrum", {"eigenvalues": [1j, -1j, np.nan]}),
-        ("spectrum", {"eigenvalues": [1.0, 2.0, 3.0], "basis": "standard"}),
-        ("low_rank", {"rank": 4}),
-        ("low_rank", {"scale": -1.0}),
-        ("defective", {"size": 1}),
-    ],
+@cases(
+    "name, bad",
+    ("softmax", {"temperature": 0.0}),
+    ("softmax", {"temperature": np.nan}),
+    ("softmax", {"temperature": -1.0}),
+    ("softmax", {"dim": 0}),
+    ("nearly_reducible", {"coupling": 0.0}),
+    ("nearly_reducible", {"blocks": 9}),
+    ("spectrum", {"eigenvalues": [1.0]}),
+    ("spectrum", {"eigenvalues": [1j, 1.0, 1.0]}),
+    ("spectrum", {"eigenvalues": [1j, -1j, np.nan]}),
+    ("spectrum", {"eigenvalues": [1.0, 2.0, 3.0], "basis": "standard"}),
+    ("low_rank", {"rank": 4}),
+    ("low_rank", {"scale": -1.0}),
+    ("defective", {"size": 1}),
 )
 def test_bad_options_are_refused(name, bad):
     kind = ("attention", ATTENTION) if name in ATTENTION else ("value", VALUE_PROJECTION)

@@ -158,13 +158,12 @@ def test_a_stack_may_be_continued_where_it_was_left():
     np.testing.assert_allclose(states(rest), whole, rtol=0, atol=1e-11 * np.abs(whole).max())
 
 
-def rotating(layer, p=0.0):
-    """W_l = -g_l g_l^T - p (I - g_l g_l^T), g_l = R^l (1, 0), R the rotation by (4/5, -3/5)."""
+def rotating(layer):
+    """W_l = -g_l g_l^T, g_l = R^l (1, 0), R the rotation by (4/5, -3/5)."""
     z = complex(0.8, -0.6) ** layer
     g = np.array([z.real, -z.imag])
     # R = [[4/5, -3/5], [3/5, 4/5]] turns (1, 0) to (4/5, 3/5).
-    outer = np.outer(g, g)
-    return -outer - p * (np.eye(2) - outer)
+    return -np.outer(g, g)
 
 
 def test_rotating_weights_smooth_though_every_layer_alone_does_not():
@@ -175,15 +174,6 @@ def test_rotating_weights_smooth_though_every_layer_alone_does_not():
     assert math.exp(2 * log[1]) == pytest.approx(493 / 3136, rel=1e-13)
     assert [f"{math.exp(x):.4g}" for x in log[2:5]] == ["0.08168", "0.03307", "0.003428"]
     assert math.exp((log[5] - log[4]) / 360) == pytest.approx(math.sqrt(0.5) / 0.8, abs=1e-3)
-
-
-def test_rotating_weights_that_are_each_non_smoothing_smooth_at_their_rate():
-    """T7b: spectra {-1, -0.05} and the same rotation: .9187 a layer."""
-    run = evolved(
-        [[1.0, 2.0], [3.0, 5.0]], AA, PerLayer(lambda layer: rotating(layer, 0.05)), [200, 1200]
-    )
-    log = log_ratio(run)
-    assert math.exp((log[1] - log[0]) / 1000) == pytest.approx(0.9187, abs=2e-4)
 
 
 def test_hfc_is_autonomous_and_its_mean_square_is_that_of_the_quotient():

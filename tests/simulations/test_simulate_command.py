@@ -40,9 +40,10 @@ def test_table_record_and_sentence(tmp_path, capsys):
     assert before == [(tmp_path / f"simulate.{kind}").read_bytes() for kind in ("csv", "json")]
 
 
-@pytest.mark.parametrize(
-    ("attention", "value"),
-    [*((kind, "ginibre") for kind in ATTENTION), *(("softmax", kind) for kind in VALUE_PROJECTION)],
+@cases(
+    "attention, value",
+    *((kind, "ginibre") for kind in ATTENTION),
+    *(("softmax", kind) for kind in VALUE_PROJECTION),
 )
 def test_measurement_agrees_with_the_closed_form(attention, value):
     d = 4
@@ -100,9 +101,8 @@ def test_single_token_and_feature(tmp_path):
     ("--device", "cuda:99"),
     ids=" ".join,
 )
-def test_bad_arguments_are_refused_before_anything_is_written(arguments, tmp_path, capsys):
-    assert main(["simulate", *arguments, "--out", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.startswith("oversmoothing: ")
+def test_bad_arguments_are_refused_before_anything_is_written(arguments, tmp_path, told):
+    assert told(2, "simulate", *arguments, "--out", tmp_path).startswith("oversmoothing: ")
     assert not list(tmp_path.iterdir())
 
 

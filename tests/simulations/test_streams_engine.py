@@ -9,6 +9,7 @@ import oversmoothing
 from oversmoothing.simulations.against_theory.simulate import StreamsConfiguration, simulate_streams
 from oversmoothing.simulations.engine.evolve_streams import evolve_streams
 from oversmoothing.simulations.generators.attention import MIXINGS, draw_mixing
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 
 S, N, D = 3, 5, 2
@@ -98,19 +99,17 @@ def test_one_token_and_one_stream_have_an_answer():
         assert len(found.metrics()) == 2
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"X0": np.ones((3, 2))}, "streams first"),
-        ({"mixing": np.eye(3)}, "X0 has 2 streams"),
-        ({"p": [1.0]}, "p must be 2 finite"),
-        ({"weights": np.eye(3)}, "have d = 3, X0 has 2"),
-        ({"attention": np.eye(3)}, "is for 3 tokens, X0 has 2"),
-        (
-            {"attention": oversmoothing.FromState(W_Q=np.eye(2), W_K=np.eye(2))},
-            "attention that follows the state",
-        ),
-    ],
+@cases(
+    "change, words",
+    ({"X0": np.ones((3, 2))}, "streams first"),
+    ({"mixing": np.eye(3)}, "X0 has 2 streams"),
+    ({"p": [1.0]}, "p must be 2 finite"),
+    ({"weights": np.eye(3)}, "have d = 3, X0 has 2"),
+    ({"attention": np.eye(3)}, "is for 3 tokens, X0 has 2"),
+    (
+        {"attention": oversmoothing.FromState(W_Q=np.eye(2), W_K=np.eye(2))},
+        "attention that follows the state",
+    ),
 )
 def test_what_does_not_fit_is_refused(change, words):
     given = {
@@ -120,11 +119,9 @@ def test_what_does_not_fit_is_refused(change, words):
     refuses(words, lambda: evolve_streams(**{**given, **change}), error=oversmoothing.InputError)
 
 
-def test_the_command_writes_a_run(tmp_path, capsys):
+def test_the_command_writes_a_run(tmp_path, told):
     words = ["simulate", "--streams", "--n", "4", "--d", "2", "--depth", "40", "--points", "6"]
-    assert oversmoothing.main([*words, "--out", str(tmp_path)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(told(0, *words, "--out", tmp_path).split())
     assert "the certificate, for every branch and start" in said
     assert (tmp_path / "streams.csv").exists()
-    assert oversmoothing.main([*words, "--out", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["configuration"]["n"] == 4
+    assert json.loads(told(0, *words, "--out", tmp_path, "--json"))["configuration"]["n"] == 4

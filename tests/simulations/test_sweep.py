@@ -223,9 +223,10 @@ def test_chosen_spectra_are_the_eigenvalues_of_h():
     np.testing.assert_allclose(np.sort(h.real), [-2.0] * 6 + [2.0] * 2, atol=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("attention", "value"),
-    [*((a, "ginibre") for a in ATTENTION_KINDS), *(("softmax", v) for v in VALUE_KINDS)],
+@cases(
+    "attention, value",
+    *((a, "ginibre") for a in ATTENTION_KINDS),
+    *(("softmax", v) for v in VALUE_KINDS),
 )
 def test_a_point_has_the_verdict_that_the_front_door_gives(attention, value):
     p = point(attention=attention, value=value, n=5, d=4, depth=10)

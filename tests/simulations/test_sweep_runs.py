@@ -196,8 +196,7 @@ def test_a_numeric_file_that_changed_refuses_the_resume(small, unbroken, tmp_pat
     stopped_after(small, tmp_path / "out", 1, chunk=10)
     for place in ("simulations/generators/attention.py", "theory/spectra/layer_discs.py"):
         append(place)
-        with pytest.raises(InputError, match=r"source.*--restart"):
-            run_sweep(small, tmp_path / "out")
+        refuses(r"source.*--restart", run_sweep, small, tmp_path / "out")
         stopped_after(small, tmp_path / "out", 1, chunk=10, restart=True)
 
 

@@ -27,6 +27,7 @@ from oversmoothing.theory.streams.stream_modes import (
 )
 from oversmoothing.theory.streams.stream_verdict import StreamVerdict, stream_verdict
 from oversmoothing.theory.streams.streams import make_mixing, read_streams, roots_of
+from tests.support.cases import cases
 
 from .comparing import CLOSE, UNDECIDED, run
 
@@ -139,24 +140,22 @@ def test_a_double_root_is_enclosed() -> None:
         assert found.contains(1) and float(found.rad()) < 1e-2
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"R": [[1, 2]]}, "R has shape"),
-        ({"R": [["1/2", "1/3"], ["1/2", "1/2"]], "mixing": "row-stochastic"}, "row 0 sums to"),
-        ({"R": [["1/2", "1/2"], ["1/4", "3/4"]], "mixing": "doubly-stochastic"}, "column 0 sums"),
-        ({"R": [[1, "1/9"], [0, 1]], "mixing": "identity"}, "not identity: R.0, 1. = 0.111"),
-        ({"R": [[1, 1], [0, 1]], "mixing": "orthogonal"}, "not orthogonal: R.T R is 1 from I"),
-        ({"R": [[2, -1], [0, 1]], "mixing": "row-stochastic"}, "is negative"),
-        ({"mixing": "magic"}, "none of identity"),
-        ({"p": [1, 2, 3]}, "p must be a list of 2 numbers"),
-        ({"q": [[1], [2]]}, "q must be a list of 2 numbers"),
-        ({"q": [1.0, float("nan")]}, "NaN"),
-        ({"start": "cold"}, "none of generic, equal"),
-        ({"R": np.eye(17)}, "16 are the most"),
-        ({"X0": [[1, 2], [3, 4], [5, 6]]}, "X0 has shape"),
-        ({"X0": [[[1], [2]], [[3], [5]]], "start": "equal"}, "copies of one X0"),
-    ],
+@cases(
+    "change, words",
+    ({"R": [[1, 2]]}, "R has shape"),
+    ({"R": [["1/2", "1/3"], ["1/2", "1/2"]], "mixing": "row-stochastic"}, "row 0 sums to"),
+    ({"R": [["1/2", "1/2"], ["1/4", "3/4"]], "mixing": "doubly-stochastic"}, "column 0 sums"),
+    ({"R": [[1, "1/9"], [0, 1]], "mixing": "identity"}, "not identity: R.0, 1. = 0.111"),
+    ({"R": [[1, 1], [0, 1]], "mixing": "orthogonal"}, "not orthogonal: R.T R is 1 from I"),
+    ({"R": [[2, -1], [0, 1]], "mixing": "row-stochastic"}, "is negative"),
+    ({"mixing": "magic"}, "none of identity"),
+    ({"p": [1, 2, 3]}, "p must be a list of 2 numbers"),
+    ({"q": [[1], [2]]}, "q must be a list of 2 numbers"),
+    ({"q": [1.0, float("nan")]}, "NaN"),
+    ({"start": "cold"}, "none of generic, equal"),
+    ({"R": np.eye(17)}, "16 are the most"),
+    ({"X0": [[1, 2], [3, 4], [5, 6]]}, "X0 has shape"),
+    ({"X0": [[[1], [2]], [[3], [5]]], "start": "equal"}, "copies of one X0"),
 )
 def test_mixing_that_is_not_what_it_claims_to_be_is_refused(
     change: dict[str, Any], words: str
@@ -182,23 +181,20 @@ def test_entries_near_the_largest_float_have_an_answer_or_a_sentence() -> None:
         said(R, [[large, large], [large, 1.6e308]], A=A)
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"R": [[0.0, 1.0, -0.3], [-1.5, 1e155, 0.5], [4.0, 4.0, 0.5]]}, "R has an entry beyond"),
-        ({"R": [[1.7e308, 1.7e308], [0.5, 0.5]]}, "R has an entry beyond 1e[+]100: scale it"),
-        ({"p": ["1e200", "1e200"]}, "p has an entry beyond"),
-        ({"X0": [["1e400"], ["1"]]}, "X0 has an entry beyond the range of binary64"),
-        ({"H": [[1e300]], "p": [1e100, 1.0]}, "H times p and q is beyond the range"),
-    ],
+@cases(
+    "more, said",
+    ({"R": [[0.0, 1.0, -0.3], [-1.5, 1e155, 0.5], [4.0, 4.0, 0.5]]}, "R has an entry beyond"),
+    ({"R": [[1.7e308, 1.7e308], [0.5, 0.5]]}, "R has an entry beyond 1e[+]100: scale it"),
+    ({"p": ["1e200", "1e200"]}, "p has an entry beyond"),
+    ({"X0": [["1e400"], ["1"]]}, "X0 has an entry beyond the range of binary64"),
+    ({"H": [[1e300]], "p": [1e100, 1.0]}, "H times p and q is beyond the range"),
 )
 def test_numbers_beyond_floats_are_refused_in_a_sentence(
-    more: dict[str, Any], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    more: dict[str, Any], said: str, tmp_path: Path, told
 ) -> None:
     case = tmp_path / "case.json"
     case.write_text(json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF} | more))
-    assert oversmoothing.main(["verdict", str(case)]) == 2
-    assert re.search(said, capsys.readouterr().err)
+    assert re.search(said, told(2, "verdict", case))
 
 
 def test_a_gain_below_the_floats_has_no_band() -> None:
@@ -206,17 +202,15 @@ def test_a_gain_below_the_floats_has_no_band() -> None:
     assert said(HALF, [["-1/4"]], p=small, q=small).verdict in ("SMOOTHING", "NON_SMOOTHING")
 
 
-def test_the_command_decides_a_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_decides_a_case(tmp_path: Path, told) -> None:
     case = tmp_path / "case.json"
     case.write_text(
         json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF, "mixing": "doubly-stochastic"})
     )
-    assert oversmoothing.main(["verdict", str(case), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(told(0, "verdict", case, "--json"))
     assert found["verdict"] == "NON_SMOOTHING" and found["streams_become_one"] is True
     case.write_text(json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF, "mixing": "orthogonal"}))
-    assert oversmoothing.main(["verdict", str(case)]) == 2
-    assert "not orthogonal" in capsys.readouterr().err
+    assert "not orthogonal" in told(2, "verdict", case)
 
 
 def test_T13a_no_branch_has_part_in_differences_where_H_is_0_and_one_has_where_it_is_nilpotent():

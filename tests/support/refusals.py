@@ -9,8 +9,9 @@ from oversmoothing.theory.support.errors import InputError
 
 
 def refuses(
-    said: str, call: Callable[..., Any], *given: Any, error: type[Exception] = InputError
-) -> None:
+    said: str, call: Callable[..., Any], /, *given: Any, error: type[BaseException] = InputError,
+    **named: Any,
+) -> None:  # fmt: skip
     """The call raises the error, and the regular expression is found in what it says; "": any."""
     with pytest.raises(error, match=said or None):
-        call(*given)
+        call(*given, **named)

@@ -51,10 +51,6 @@ def identity(n: int) -> Rows:
     return [[Fraction(int(i == j)) for j in range(n)] for i in range(n)]
 
 
-def complex_matrix(rows: Any) -> flint.acb_mat:
-    return flint.acb_mat([[flint.acb(x) for x in row] for row in rows])
-
-
 def row(why: str, A: Any, H: Any, X0: Any = None, by: str = "both", **said: Any) -> Any:
     """A case and what is true of its verdict: by "exact", "floats" or "both" kinds of numbers.
 

@@ -18,8 +18,9 @@ from oversmoothing.theory.numbers.exact import exact_stationary, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
-from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
 from tests.support.kronecker import leaning
+from tests.support.refusals import refuses
 
 EPS = np.finfo(float).eps
 # The smallest number of binary64.
@@ -52,14 +53,12 @@ LONG_RING = np.eye(40) + TINY * np.roll(np.eye(40), 1, axis=1)
 LONG_RING[0, 1] = 2 * TINY
 
 
-@pytest.mark.parametrize(
+@cases(
     "A, pi",
-    [
-        (LONG_RING, [1 / 79] + [2 / 79] * 39),
-        ([[TINY, TINY, 1e-192, 1.0]] * 4, [TINY, TINY, 1e-192, 1.0]),
-        ([[1.0, TINY], [TINY, 1.0]], [0.5, 0.5]),
-        ([[1.0, TINY, 0.0], [0.0, 1.0, 2 * TINY], [0.5, 0.0, 0.5]], [2 / 3, 1 / 3, 4 / 3 * TINY]),
-    ],
+    (LONG_RING, [1 / 79] + [2 / 79] * 39),
+    ([[TINY, TINY, 1e-192, 1.0]] * 4, [TINY, TINY, 1e-192, 1.0]),
+    ([[1.0, TINY], [TINY, 1.0]], [0.5, 0.5]),
+    ([[1.0, TINY, 0.0], [0.0, 1.0, 2 * TINY], [0.5, 0.0, 0.5]], [2 / 3, 1 / 3, 4 / 3 * TINY]),
     ids=["a long ring", "one token holds all", "two that hardly mix", "a ring"],
 )
 def test_T1d_stationary_distribution_beyond_the_range_of_binary64(A, pi):
@@ -68,8 +67,7 @@ def test_T1d_stationary_distribution_beyond_the_range_of_binary64(A, pi):
 
 def test_T1d_what_binary64_cannot_hold_of_a_large_A_is_refused():
     A = np.diag([0.5] * 39 + [1.0]) + np.diag([0.5] * 39, 1) + np.diag([TINY] * 39, -1)
-    with pytest.raises(InputError, match="beyond binary64"):
-        stationary_distribution(A)
+    refuses("beyond binary64", stationary_distribution, A)
 
 
 @given(st.integers(65, 110), st.floats(0.1, 3.0), st.integers(0, 2**32 - 1))

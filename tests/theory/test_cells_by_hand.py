@@ -23,6 +23,7 @@ from oversmoothing.theory.verdict.by_cells import (
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import UNKNOWN, limits_of
 from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.cases import cases
 from tests.support.tables import floats, matrix
 
 
@@ -262,15 +263,13 @@ def test_heads_and_logits_have_a_cell_too():
     assert (found.verdict, found.verdict_x0, found.limit_rank) == (*["NON_SMOOTHING"] * 2, 1)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "groups"),
-    [
-        ("0 1; 1 0", [[0], [1]]),
-        ("CYCLE", [[0], [1], [2]]),
-        ("0 1 0 1; 1 0 1 0; 0 1 0 1; 1 0 1 0", [[0, 2], [1, 3]]),
-        ("1 1; 1 0", [[0, 1]]),
-        ("1", [[0]]),
-    ],
+@cases(
+    "pattern, groups",
+    ("0 1; 1 0", [[0], [1]]),
+    ("CYCLE", [[0], [1], [2]]),
+    ("0 1 0 1; 1 0 1 0; 0 1 0 1; 1 0 1 0", [[0, 2], [1, 3]]),
+    ("1 1; 1 0", [[0, 1]]),
+    ("1", [[0]]),
 )
 def test_cyclic_groups_of_a_class(pattern, groups):
     entries = np.array(floats(pattern)) > 0

@@ -25,6 +25,7 @@ from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.forgeries.forging import claiming
+from tests.support.cases import cases
 from tests.support.tables import floats, matrix
 
 AA, I2 = matrix("AA"), "1 0; 0 1"
@@ -69,90 +70,88 @@ def hexadecimal(M):
     return [["-inf" if np.isneginf(x) else float(x).hex() for x in row] for row in M.tolist()]
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X0", "eps", "claimed"),
-    [
-        # Of logits, which the file carries as they are, and of one X_0 whose mode may be missing.
-        *[row(f"logits, {name}, {word}", {"logits": logits, "H": H, "X0": START}, verdict=word,
-              verdict_x0=word, depth=None, method="float64", given={"logits": hexadecimal(logits)},
-              left_out="depth: of a softmax none is certified" if word == S else "")
-          for name, logits in (("dense", LOGITS), ("causal", CAUSAL))
-          for H, word in ((NEGATIVE, N), (POSITIVE, S))],
-        *[row(f"logits and a start {why}", {"logits": LOGITS, "H": H, "X0": X0}, verdict_x0=word,
-              mode=mode, left_out=reason)
-          for why, H, X0, word, mode, reason in (
-              ("without part in a quotient mode", NEGATIVE, np.ones((7, 5)), None, None, "is 0"),
-              ("at consensus", POSITIVE, np.ones((7, 5)), "TRIVIAL", "consensus", ""),
-              ("of zeros", POSITIVE, np.zeros((7, 5)), "UNDEFINED", None, ""))],
-        row("logits in fractions",
-            {"logits": [["1/3", "-inf"], [0, "2/7"]], "H": [["1/2"]], "X0": [[1], [2]]}, verdict=S,
-            given={"logits": [["1/3", "-inf"], ["0", "2/7"]]}),
-        row("one float makes all of a case binary64", floats("AA"), [["-4/3"]], verdict=N,
-            given={"H": [[(-4 / 3).hex()]]}),
-        # h = -1/2 and h = 0: the zero ties with itself at 1.
-        row("a head in fractions",
-            {"A": AA, "factors": ([["1/2"], [1]], [["-1/2", "-1/4"]]), "X0": [[1, 2], [3, 5]]},
-            verdict=T, method="exact", mode=None),
-        row("fractions beyond the exact size",
-            [[Fraction(x, sum(weights)) for x in weights] for weights in WEIGHTS], "-1/3",
-            verdict=N, method="float64", given={"numbers": "fractions"}),
-        row("and below it", "1/2 1/2; 1/4 3/4", "-1/3", method="exact"),
-        *[row(f"T4e: a mode that is not alone: {reason}", "AA", H, "1 2; 3 5", verdict=word,
-              mode=None, left_out=reason)
-          for H, word, reason in (
-              ("-1/2 0; 0 -1/2", N, "repeated"),
-              # |1 + 2| = |1 - 4|: two modes of consensus, both isolated.
-              ("2 0; 0 -4", S, "several modes"),
-              ("-4/3 0; 0 -4/3", T, "TIE"))],
-        row("T6b: the largest blocks of both sides", "7/12 1/12 1/3; 1/12 7/12 1/3; 1/3 1/3 1/3",
-            "-2 0 0; 0 0 1; 0 0 0", verdict=T, jordan_consensus=2, jordan_quotient=2),
-        row("T6b: simple ones", "AA", "-4/3", verdict=T, jordan_consensus=1, jordan_quotient=1),
-        row("T6b: no tie, no blocks", "AA", "1/2", verdict=S, jordan_quotient=None),
-        row("T5d: a depth where smoothing is", "AA", "1/2", "1; 2", verdict_x0=S, eps_text="1/1000",
-            depth=32),
-        row("T5d: at another eps", "AA", "1/2", "1; 2", Fraction(1, 4), depth=2),
-        row("T5d: and nowhere else", "AA", "-1/2", "1; 2", depth=None),
-        row("T5d: nor without consensus", "AA", "1/2", "1; -1", verdict_x0=N, depth=None),
-        row("T5d: nor at it", "AA", "1/2", "2; 2", verdict_x0="TRIVIAL", depth=None),
-        row("T11: a state that dies", "AA", "-2", "1; -1", verdict_x0="UNDEFINED"),
-        row("T11: a state of zeros", "AA", "1/2", "0; 0", verdict_x0="UNDEFINED"),
-        row("T11: one token has no mode to be generic about", "1", "1/2", "3", verdict="TRIVIAL",
-            verdict_x0="TRIVIAL", genericity=None),
-        *[row(f"T4e: beyond eight features a generic X_0 has the verdict of the case: {word}",
-              floats("AA"), H, FLAT9, verdict=word, verdict_x0=word, mode=mode)
-          for H, word, mode in ((NINE, S, "consensus"), (-NINE, N, "quotient"))],
-        row("T4e: of a flat start consensus is the dominant mode", floats("AA"), NINE,
-            np.ones((2, 9)), verdict_x0="TRIVIAL", mode="consensus"),
-        row("T4e: or none is", floats("AA"), -NINE, np.ones((2, 9)), verdict_x0="TRIVIAL",
-            genericity=None),
-        # Each of these was refused once.
-        *[row(f"T14: several classes: {X0}", I2, "1/2", X0, verdict=T, verdict_x0=T)
-          for X0 in ("0; 1", "1; -1")],
-        row("a start at which a token is absorbed", "1/3 2/3; 0 1", "4", "-8/5; -9/2", verdict_x0=S,
-            mode="consensus"),
-        *[row(f"T5d: a slow rate, h = {h}", "AA", h, "1; 2", depth=depth)
-          for h, depth in (("1e-3", 11627), ("1e-4", 116192), ("1e-10", 116182859815))],
-        row("T5d: h = 1e-30", "AA", "1e-30", "1; 2", least_depth=10**31),
-        # h = 7/3 e-9 outgrows 2e-9, of which X_0 has far more: either may bound the depth.
-        row("T5d: consensus is largest in a later mode", "AA", "7/3000000000 0; 0 1/500000000",
-            "1/1000 5; 1/1000 7", least_depth=10**9),
-        row("a Jordan block in an H of 21", [[Fraction(1, 21)] * 21] * 21, chained(21, 2, 4),
-            verdict=S, rho_consensus=3.0),
-        row("T6b: a tie of larger matrices", "TURNED", BESIDE,
-            [[Fraction(i + j * j + 1) for j in range(8)] for i in range(2)], verdict=T,
-            jordan_consensus=1),
-        # |1 + h| with h = sqrt 12 is matched by the second 1 of A, whatever its own conjugates.
-        row("T6b: of irrational ones", I2, "0 12; 1 0", "1 2; 3 5", verdict=T, verdict_x0=T),
-        row("a diagonal that is zero but for 1e-21",
-            f"1 0 0; 1 0 0; 1/2 {Fraction(1, 2) - Fraction(1, 10**21)} 1e-21", "2", "1; 2; 3",
-            verdict_x0=S, least_depth=1),
-        *[row(f"a radius of 1e-{power}", "AA", [[Fraction(1, 10**power) - 1]], "1; 2",
-              rho_consensus=float(Fraction(1, 10**power))) for power in (38, 39, 400)],
-        *[row(f"a radius beyond binary64: {name}", "AA", H, "1 2; 3 5", verdict=S, beyond=1e308)
-          for name, H in (("fractions", "1e308 1e308; 1e308 1e308"),
-                          ("floats", [[1.7e308, 1.7e308], [1.7e308, 1.7e308]]),
-                          ("negative", [[-1.7e308, 0.0], [0.0, 3.0]]))],
-    ],
+@cases(
+    "A, H, X0, eps, claimed",
+    # Of logits, which the file carries as they are, and of one X_0 whose mode may be missing.
+    *[row(f"logits, {name}, {word}", {"logits": logits, "H": H, "X0": START}, verdict=word,
+          verdict_x0=word, depth=None, method="float64", given={"logits": hexadecimal(logits)},
+          left_out="depth: of a softmax none is certified" if word == S else "")
+      for name, logits in (("dense", LOGITS), ("causal", CAUSAL))
+      for H, word in ((NEGATIVE, N), (POSITIVE, S))],
+    *[row(f"logits and a start {why}", {"logits": LOGITS, "H": H, "X0": X0}, verdict_x0=word,
+          mode=mode, left_out=reason)
+      for why, H, X0, word, mode, reason in (
+          ("without part in a quotient mode", NEGATIVE, np.ones((7, 5)), None, None, "is 0"),
+          ("at consensus", POSITIVE, np.ones((7, 5)), "TRIVIAL", "consensus", ""),
+          ("of zeros", POSITIVE, np.zeros((7, 5)), "UNDEFINED", None, ""))],
+    row("logits in fractions",
+        {"logits": [["1/3", "-inf"], [0, "2/7"]], "H": [["1/2"]], "X0": [[1], [2]]}, verdict=S,
+        given={"logits": [["1/3", "-inf"], ["0", "2/7"]]}),
+    row("one float makes all of a case binary64", floats("AA"), [["-4/3"]], verdict=N,
+        given={"H": [[(-4 / 3).hex()]]}),
+    # h = -1/2 and h = 0: the zero ties with itself at 1.
+    row("a head in fractions",
+        {"A": AA, "factors": ([["1/2"], [1]], [["-1/2", "-1/4"]]), "X0": [[1, 2], [3, 5]]},
+        verdict=T, method="exact", mode=None),
+    row("fractions beyond the exact size",
+        [[Fraction(x, sum(weights)) for x in weights] for weights in WEIGHTS], "-1/3",
+        verdict=N, method="float64", given={"numbers": "fractions"}),
+    row("and below it", "1/2 1/2; 1/4 3/4", "-1/3", method="exact"),
+    *[row(f"T4e: a mode that is not alone: {reason}", "AA", H, "1 2; 3 5", verdict=word,
+          mode=None, left_out=reason)
+      for H, word, reason in (
+          ("-1/2 0; 0 -1/2", N, "repeated"),
+          # |1 + 2| = |1 - 4|: two modes of consensus, both isolated.
+          ("2 0; 0 -4", S, "several modes"),
+          ("-4/3 0; 0 -4/3", T, "TIE"))],
+    row("T6b: the largest blocks of both sides", "7/12 1/12 1/3; 1/12 7/12 1/3; 1/3 1/3 1/3",
+        "-2 0 0; 0 0 1; 0 0 0", verdict=T, jordan_consensus=2, jordan_quotient=2),
+    row("T6b: simple ones", "AA", "-4/3", verdict=T, jordan_consensus=1, jordan_quotient=1),
+    row("T6b: no tie, no blocks", "AA", "1/2", verdict=S, jordan_quotient=None),
+    row("T5d: a depth where smoothing is", "AA", "1/2", "1; 2", verdict_x0=S, eps_text="1/1000",
+        depth=32),
+    row("T5d: at another eps", "AA", "1/2", "1; 2", Fraction(1, 4), depth=2),
+    row("T5d: and nowhere else", "AA", "-1/2", "1; 2", depth=None),
+    row("T5d: nor without consensus", "AA", "1/2", "1; -1", verdict_x0=N, depth=None),
+    row("T5d: nor at it", "AA", "1/2", "2; 2", verdict_x0="TRIVIAL", depth=None),
+    row("T11: a state that dies", "AA", "-2", "1; -1", verdict_x0="UNDEFINED"),
+    row("T11: a state of zeros", "AA", "1/2", "0; 0", verdict_x0="UNDEFINED"),
+    row("T11: one token has no mode to be generic about", "1", "1/2", "3", verdict="TRIVIAL",
+        verdict_x0="TRIVIAL", genericity=None),
+    *[row(f"T4e: beyond eight features a generic X_0 has the verdict of the case: {word}",
+          floats("AA"), H, FLAT9, verdict=word, verdict_x0=word, mode=mode)
+      for H, word, mode in ((NINE, S, "consensus"), (-NINE, N, "quotient"))],
+    row("T4e: of a flat start consensus is the dominant mode", floats("AA"), NINE,
+        np.ones((2, 9)), verdict_x0="TRIVIAL", mode="consensus"),
+    row("T4e: or none is", floats("AA"), -NINE, np.ones((2, 9)), verdict_x0="TRIVIAL",
+        genericity=None),
+    # Each of these was refused once.
+    *[row(f"T14: several classes: {X0}", I2, "1/2", X0, verdict=T, verdict_x0=T)
+      for X0 in ("0; 1", "1; -1")],
+    row("a start at which a token is absorbed", "1/3 2/3; 0 1", "4", "-8/5; -9/2", verdict_x0=S,
+        mode="consensus"),
+    *[row(f"T5d: a slow rate, h = {h}", "AA", h, "1; 2", depth=depth)
+      for h, depth in (("1e-3", 11627), ("1e-4", 116192), ("1e-10", 116182859815))],
+    row("T5d: h = 1e-30", "AA", "1e-30", "1; 2", least_depth=10**31),
+    # h = 7/3 e-9 outgrows 2e-9, of which X_0 has far more: either may bound the depth.
+    row("T5d: consensus is largest in a later mode", "AA", "7/3000000000 0; 0 1/500000000",
+        "1/1000 5; 1/1000 7", least_depth=10**9),
+    row("a Jordan block in an H of 21", [[Fraction(1, 21)] * 21] * 21, chained(21, 2, 4),
+        verdict=S, rho_consensus=3.0),
+    row("T6b: a tie of larger matrices", "TURNED", BESIDE,
+        [[Fraction(i + j * j + 1) for j in range(8)] for i in range(2)], verdict=T,
+        jordan_consensus=1),
+    # |1 + h| with h = sqrt 12 is matched by the second 1 of A, whatever its own conjugates.
+    row("T6b: of irrational ones", I2, "0 12; 1 0", "1 2; 3 5", verdict=T, verdict_x0=T),
+    row("a diagonal that is zero but for 1e-21",
+        f"1 0 0; 1 0 0; 1/2 {Fraction(1, 2) - Fraction(1, 10**21)} 1e-21", "2", "1; 2; 3",
+        verdict_x0=S, least_depth=1),
+    *[row(f"a radius of 1e-{power}", "AA", [[Fraction(1, 10**power) - 1]], "1; 2",
+          rho_consensus=float(Fraction(1, 10**power))) for power in (38, 39, 400)],
+    *[row(f"a radius beyond binary64: {name}", "AA", H, "1 2; 3 5", verdict=S, beyond=1e308)
+      for name, H in (("fractions", "1e308 1e308; 1e308 1e308"),
+                      ("floats", [[1.7e308, 1.7e308], [1.7e308, 1.7e308]]),
+                      ("negative", [[-1.7e308, 0.0], [0.0, 3.0]]))],
 )  # fmt: skip
 def test_what_is_claimed_is_true_and_accepted_whole_within_seconds(A, H, X0, eps, claimed):
     began = time.perf_counter()
@@ -202,14 +201,12 @@ def test_the_checker_imports_nothing_that_makes_certificates():
                     assert own or not str(name).startswith("oversmoothing"), path
 
 
-def test_certify_and_check_from_the_command_line(tmp_path, capsys):
+def test_certify_and_check_from_the_command_line(tmp_path, told):
     path = tmp_path / "cert.json"
     assert oversmoothing.main(["certify", "--example", "GT12", "--out", str(path)]) == 0
-    assert oversmoothing.main(["check", str(path)]) == 0
-    assert "accepted: TIE" in capsys.readouterr().out
+    assert "accepted: TIE" in told(0, "check", path)
     path.write_text(claiming(certify(Layer.of(AA, [["1/2"]])), verdict="NON_SMOOTHING"))
-    assert oversmoothing.main(["check", str(path)]) == 1
-    assert "REFUSED" in capsys.readouterr().out
+    assert "REFUSED" in told(1, "check", path)
     path.write_text("{")
     assert oversmoothing.main(["check", str(path)]) == 2
 
@@ -229,12 +226,11 @@ def test_claims_about_X0_are_confirmed_by_krylov_vectors_and_powers(case):
         assert all(r.value is None or r.value <= 0.1 for r in ratios.values())
 
 
-def test_numbers_too_long_for_a_file_are_said(tmp_path, capsys):
+def test_numbers_too_long_for_a_file_are_said(tmp_path, told):
     for h in ("1e400", "1e999999999"):
         path = tmp_path / "case.json"
         path.write_text(json.dumps({"A": [["1"]], "H": [[h]]}))
-        assert oversmoothing.main(["certify", str(path)]) == 2
-        assert "range of binary64" in (said := capsys.readouterr().err) or "digits" in said
+        assert "range of binary64" in (said := told(2, "certify", path)) or "digits" in said
     long = Fraction(1, 10**25_000)
     with pytest.raises(InputError, match="no certificate of this case can be written"):
         make_certificate(Layer.of(AA, [[long]]))
@@ -253,12 +249,11 @@ def test_a_claim_that_the_checker_finds_false_is_an_error_and_nothing_is_written
     assert not path.exists() and "contradicts" in capsys.readouterr().err
 
 
-def test_a_certificate_of_schema_version_1_is_refused_with_the_reason(tmp_path, capsys):
+def test_a_certificate_of_schema_version_1_is_refused_with_the_reason(tmp_path, told):
     body = make_certificate(Layer.of(AA, [["1/2"]])).body | {"schema_version": 1}
     path = tmp_path / "old.json"
     path.write_text(json.dumps(body))
-    assert oversmoothing.main(["check", str(path)]) == 2
-    assert "certify the case again" in capsys.readouterr().err
+    assert "certify the case again" in told(2, "check", path)
 
 
 def test_a_head_wider_than_its_features_has_no_zeros_of_its_core():
@@ -296,18 +291,16 @@ def certified(monkeypatch, beyond: str, H, X0=(("1",), ("2",))):
 OUT, STANDS = "out of reach", "it stands on what is not confirmed"
 
 
-@pytest.mark.parametrize(
-    ("beyond", "h", "claimed", "absent", "reasons"),
-    [
-        ("nothing", "1/2", {"verdict": S, "verdict_x0": S},
-         {"nothing"}, []),
-        ("rho_consensus", "1/2", {"verdict": "UNDECIDED", "verdict_x0": S, "depth": 32},
-         {"rho_consensus", "genericity"}, [OUT, STANDS]),
-        ("verdict_x0", "1/2", {"verdict": S}, {"verdict_x0", "depth", "eps"}, [OUT, STANDS]),
-        # T6b: blocks stand with the tie that they decide.
-        ("margin", "0", {"verdict": "UNDECIDED"}, {"jordan_consensus"}, None),
-        ("nothing", "0", {"verdict": T, "jordan_consensus": 1}, {"nothing"}, None),
-    ],
+@cases(
+    "beyond, h, claimed, absent, reasons",
+    ("nothing", "1/2", {"verdict": S, "verdict_x0": S},
+     {"nothing"}, []),
+    ("rho_consensus", "1/2", {"verdict": "UNDECIDED", "verdict_x0": S, "depth": 32},
+     {"rho_consensus", "genericity"}, [OUT, STANDS]),
+    ("verdict_x0", "1/2", {"verdict": S}, {"verdict_x0", "depth", "eps"}, [OUT, STANDS]),
+    # T6b: blocks stand with the tie that they decide.
+    ("margin", "0", {"verdict": "UNDECIDED"}, {"jordan_consensus"}, None),
+    ("nothing", "0", {"verdict": T, "jordan_consensus": 1}, {"nothing"}, None),
 )  # fmt: skip
 def test_what_rests_on_what_is_not_confirmed_is_left_out_too(
     monkeypatch, beyond, h, claimed, absent, reasons
@@ -322,12 +315,10 @@ def test_what_rests_on_what_is_not_confirmed_is_left_out_too(
     assert beyond != "verdict_x0" or "genericity" in claim
 
 
-@pytest.mark.parametrize(
-    ("ends", "texts"),
-    [
-        ((-float("inf"), float("inf")), ["-inf", "inf"]),
-        ((0.0, 1.5), ["0x0.0p+0", "0x1.8000000000000p+0"]),
-    ],
+@cases(
+    "ends, texts",
+    ((-float("inf"), float("inf")), ["-inf", "inf"]),
+    ((0.0, 1.5), ["0x0.0p+0", "0x1.8000000000000p+0"]),
 )
 def test_ends_beyond_binary64_are_infinities(ends, texts):
     assert interval_texts(ends) == texts

@@ -18,6 +18,7 @@ from oversmoothing.theory.checker.check import check_x0, coefficient, verdict_of
 from oversmoothing.theory.checker.krylov import check_depth, consensus_modes, norm, two_norm
 from oversmoothing.theory.checker.reading import Bounds, Claim, Given
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
+from tests.support.cases import cases
 from tests.support.tables import matrix
 
 # The quotient block is defective, with 1/2 twice; nearly defective, with 1/2 and 1/10; complex.
@@ -52,26 +53,24 @@ def depth_of(A, H, X, depth, eps):
 
 
 @pytest.mark.parametrize("eps", [Fraction(1, 1000), Fraction(1, 5)])
-@pytest.mark.parametrize(
-    ("A", "H", "X"),
-    [
-        ("AA", "1/2", "1; 2"),
-        ("A3", "1/2", "1; 2; 4"),
-        ("A3", "1/2", "1; 0; -1"),
-        (CHAIN, "1/2", "1; 1; 2"),
-        (STEEP, "1/2 0; 0 1/5", "1 0; 3 0; -2 0"),
-        (STEEP, "1/2 1/3; -1/4 1/5", "1 2; 3 5; -2 1"),
-        # Non-normal H: HFC/LFC rises before it falls, and falls and rises by turns.
-        ("A3", "1/2 10 0; 0 1/4 10; 0 0 1/8", "1 2 3; 3 5 -1; -2 1 4"),
-        ("AA", "3/10 20; 0 1/5", "1 2; 1 -2"),
-        ("C3", "1/4", "1; 5; -3"),
-        ("C3", "1/2 -1/8; 1/8 1/2", "1 1; 5 2; -3 0"),
-        # a = 1/5 alone in the feature of h = 1/2, a = 1/2 in that of h = 0.
-        ("A3", "1/2 0; 0 0", "0 -1/25; 0 11/100; 8 1/100"),
-        ("A3", "0 0; 0 1/2", "-1/25 0; 11/100 0; 1/100 8"),
-        # z = (3, 4): where z^T c_0 is not 0 the mode of 1/2 leads.
-        ("AA", "1/2 1; 0 -1/4", "1 2; 3 6"),
-    ],
+@cases(
+    "A, H, X",
+    ("AA", "1/2", "1; 2"),
+    ("A3", "1/2", "1; 2; 4"),
+    ("A3", "1/2", "1; 0; -1"),
+    (CHAIN, "1/2", "1; 1; 2"),
+    (STEEP, "1/2 0; 0 1/5", "1 0; 3 0; -2 0"),
+    (STEEP, "1/2 1/3; -1/4 1/5", "1 2; 3 5; -2 1"),
+    # Non-normal H: HFC/LFC rises before it falls, and falls and rises by turns.
+    ("A3", "1/2 10 0; 0 1/4 10; 0 0 1/8", "1 2 3; 3 5 -1; -2 1 4"),
+    ("AA", "3/10 20; 0 1/5", "1 2; 1 -2"),
+    ("C3", "1/4", "1; 5; -3"),
+    ("C3", "1/2 -1/8; 1/8 1/2", "1 1; 5 2; -3 0"),
+    # a = 1/5 alone in the feature of h = 1/2, a = 1/2 in that of h = 0.
+    ("A3", "1/2 0; 0 0", "0 -1/25; 0 11/100; 8 1/100"),
+    ("A3", "0 0; 0 1/2", "-1/25 0; 11/100 0; 1/100 8"),
+    # z = (3, 4): where z^T c_0 is not 0 the mode of 1/2 leads.
+    ("AA", "1/2 1; 0 -1/4", "1 2; 3 6"),
 )
 def test_T5d_a_depth_is_confirmed_from_the_first_true_one_on_and_refused_before(A, H, X, eps):
     last = last_above(A, H, X, eps)
@@ -84,30 +83,26 @@ def test_T5d_a_depth_is_confirmed_from_the_first_true_one_on_and_refused_before(
     assert f"does not hold at layer {last}, past {last}" in depth_of(A, H, X, last, eps).words
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X", "words"),
-    [
-        ("AA", "-1/2", "1; 2", "smaller than consensus"),
-        ("AA", "0", "1; 2", "smaller than consensus"),
-        ("AA", "1/2", "1; -1", "that X_0 contains"),
-        ("1 0; 0 1", "1/2", "1; 2", "not unique"),
-        # c_0 = (4, -3): consensus only shrinks, and the quotient outgrows it.
-        ("AA", "1/2 1; 0 -1/4", "5 -2; 3 -4", "smaller than consensus"),
-    ],
+@cases(
+    "A, H, X, words",
+    ("AA", "-1/2", "1; 2", "smaller than consensus"),
+    ("AA", "0", "1; 2", "smaller than consensus"),
+    ("AA", "1/2", "1; -1", "that X_0 contains"),
+    ("1 0; 0 1", "1/2", "1; 2", "not unique"),
+    # c_0 = (4, -3): consensus only shrinks, and the quotient outgrows it.
+    ("AA", "1/2 1; 0 -1/4", "5 -2; 3 -4", "smaller than consensus"),
 )
 def test_T5d_a_depth_needs_consensus_that_wins_and_is_there(A, H, X, words):
     found = depth_of(A, H, X, 50, "1/10")
     assert not found.accepted and found.beyond and words in found.words
 
 
-@pytest.mark.parametrize(
-    ("A", "h", "X", "depth", "early"),
-    [
-        ("AA", "1/1000", "1; 2", 11627, 11),
-        ("AA", "1e-10", "1; 2", 116182859815, 116182859),
-        # Past a transient: many layers at once, and not one of them too many.
-        (CHAIN, "1/100000", "1; 1; 2", 1231012, 1),
-    ],
+@cases(
+    "A, h, X, depth, early",
+    ("AA", "1/1000", "1; 2", 11627, 11),
+    ("AA", "1e-10", "1; 2", 116182859815, 116182859),
+    # Past a transient: many layers at once, and not one of them too many.
+    (CHAIN, "1/100000", "1; 1; 2", 1231012, 1),
 )
 def test_T5d_a_slow_rate_takes_no_longer(A, h, X, depth, early):
     began = time.perf_counter()
@@ -142,22 +137,20 @@ def test_T5d_norms_are_bounds_from_above():
 # --- what is checked of a start, and up to which sizes ---
 
 
-@pytest.mark.parametrize(
-    ("H", "c", "modes"),
-    [
-        # Simple modes that c_0 sees and that stay, by growth and not by content.
-        ("diag 1/2 1/2 2 -1/4", [1, 1, 1, 1], [(3, 1), (0.75, 1)]),
-        ("diag 2 1/4 1/4 -1/2 1/4", [1] * 5, [(3, 1), (0.5, 1)]),
-        ("diag -1 1/2", [1, 1], [(1.5, 1)]),
-        ("diag -2 -1 1", [1, 1, 1], [(2, 1), (1, 1)]),
-        ("diag 1 1/2", [1, 100], [(2, 1), (1.5, 100)]),
-        ("diag 1 1/2", [0, 1], [(1.5, 1)]),
-        # z = (1, 1) for h = 1 and (0, 1) for h = 1/2, over their lengths.
-        ("1 1/2; 0 1/2", [3, 0], [(2, 3 / math.sqrt(2))]),
-        ("1 1/2; 0 1/2", [3, 1], [(2, 4 / math.sqrt(2)), (1.5, 1)]),
-        # A quarter turn: z = (1, +- i) sees (1, 0) by 1.
-        ("0 -1; 1 0", [1, 0], [(math.sqrt(2), math.sqrt(0.5))] * 2),
-    ],
+@cases(
+    "H, c, modes",
+    # Simple modes that c_0 sees and that stay, by growth and not by content.
+    ("diag 1/2 1/2 2 -1/4", [1, 1, 1, 1], [(3, 1), (0.75, 1)]),
+    ("diag 2 1/4 1/4 -1/2 1/4", [1] * 5, [(3, 1), (0.5, 1)]),
+    ("diag -1 1/2", [1, 1], [(1.5, 1)]),
+    ("diag -2 -1 1", [1, 1, 1], [(2, 1), (1, 1)]),
+    ("diag 1 1/2", [1, 100], [(2, 1), (1.5, 100)]),
+    ("diag 1 1/2", [0, 1], [(1.5, 1)]),
+    # z = (1, 1) for h = 1 and (0, 1) for h = 1/2, over their lengths.
+    ("1 1/2; 0 1/2", [3, 0], [(2, 3 / math.sqrt(2))]),
+    ("1 1/2; 0 1/2", [3, 1], [(2, 4 / math.sqrt(2)), (1.5, 1)]),
+    # A quarter turn: z = (1, +- i) sees (1, 0) by 1.
+    ("0 -1; 1 0", [1, 0], [(math.sqrt(2), math.sqrt(0.5))] * 2),
 )
 def test_T5d_modes_of_consensus_have_their_growth_and_their_content(H, c, modes):
     found = consensus_modes(matrix(H), flint.fmpq_mat(len(c), 1, c))
@@ -189,35 +182,33 @@ def test_T4e_krylov_vectors_settle_one_start_up_to_48_tokens(n, told):
 # --- the verdict ---
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X", "verdict"),
-    [
-        ("AA", "-1/2", "1; 1", "TRIVIAL"),
-        ("AA", "-1", "1; 1", "UNDEFINED"),
-        ("AA", "1/2", "0; 0", "UNDEFINED"),
-        ("AA", "1/2", "1; -1", "NON_SMOOTHING"),
-        *[("AA", "-1/2", f"1; {1 + Fraction(1, 10**k)}", "NON_SMOOTHING") for k in (10, 100, 3000)],
-        *[("AA", f"1e-{k}", "1; 2", "SMOOTHING") for k in (10, 100, 3000)],
-        *[("AA", f"{Fraction(1, 10**k) - 1}", "1; 1", "TRIVIAL") for k in (10, 100, 3000)],
-        # A tie of the modes that it contains.
-        (uniform(4), "diag -2 -1/3", "1 0; 2 0; 4 0; 8 0", "TIE"),
-        (uniform(4), "diag -3/2 1/2", "1 0; 2 0; 4 0; 8 0", "NON_SMOOTHING"),
-        (uniform(8), "diag -2" + " 0" * 7, [[i + 1] + [0] * 7 for i in range(8)], "TIE"),
-        (uniform(8), "diag 1" + " 0" * 7, [[i + 1] + [0] * 7 for i in range(8)], "SMOOTHING"),
-        ("FLAT", "-2/5 -4/5; 4/5 -2/5", "1 2; 3 5", "TIE"),
-        ("AA", f"diag 1 {Fraction(-4, 3) + Fraction(1, 10**400)}", "0 1; 0 2", "NON_SMOOTHING"),
-        ("AA", f"diag 1 {Fraction(-4, 3) - Fraction(1, 10**400)}", "0 1; 0 2", "SMOOTHING"),
-        # Several classes have a consensus each.
-        ("1 0; 0 1", "1/2", "0; 1", "TIE"),
-        ("1 0; 0 1", "1/2", "1; -1", "TIE"),
-        ("1 0; 0 1", "1/2", "1; 1", "TRIVIAL"),
-        ("1 0; 0 1", "-1", "1; 2", "UNDEFINED"),
-        ("3/4 1/4 0; 1/4 3/4 0; 0 0 1", "1/2", "1; 2; 3", "TIE"),
-        ("3/4 1/4 0; 1/4 3/4 0; 0 0 1", "1/2", "0; 2; 1", "SMOOTHING"),
-        ("3/4 1/4 0; 1/4 3/4 0; 0 0 1", "-1/2", "1; -1; 0", "NON_SMOOTHING"),
-        *[("1", h, "3", "TRIVIAL") for h in ("1/2", "-2", "0")],
-        ("1", "-1", "3", "UNDEFINED"),
-    ],
+@cases(
+    "A, H, X, verdict",
+    ("AA", "-1/2", "1; 1", "TRIVIAL"),
+    ("AA", "-1", "1; 1", "UNDEFINED"),
+    ("AA", "1/2", "0; 0", "UNDEFINED"),
+    ("AA", "1/2", "1; -1", "NON_SMOOTHING"),
+    *[("AA", "-1/2", f"1; {1 + Fraction(1, 10**k)}", "NON_SMOOTHING") for k in (10, 100, 3000)],
+    *[("AA", f"1e-{k}", "1; 2", "SMOOTHING") for k in (10, 100, 3000)],
+    *[("AA", f"{Fraction(1, 10**k) - 1}", "1; 1", "TRIVIAL") for k in (10, 100, 3000)],
+    # A tie of the modes that it contains.
+    (uniform(4), "diag -2 -1/3", "1 0; 2 0; 4 0; 8 0", "TIE"),
+    (uniform(4), "diag -3/2 1/2", "1 0; 2 0; 4 0; 8 0", "NON_SMOOTHING"),
+    (uniform(8), "diag -2" + " 0" * 7, [[i + 1] + [0] * 7 for i in range(8)], "TIE"),
+    (uniform(8), "diag 1" + " 0" * 7, [[i + 1] + [0] * 7 for i in range(8)], "SMOOTHING"),
+    ("FLAT", "-2/5 -4/5; 4/5 -2/5", "1 2; 3 5", "TIE"),
+    ("AA", f"diag 1 {Fraction(-4, 3) + Fraction(1, 10**400)}", "0 1; 0 2", "NON_SMOOTHING"),
+    ("AA", f"diag 1 {Fraction(-4, 3) - Fraction(1, 10**400)}", "0 1; 0 2", "SMOOTHING"),
+    # Several classes have a consensus each.
+    ("1 0; 0 1", "1/2", "0; 1", "TIE"),
+    ("1 0; 0 1", "1/2", "1; -1", "TIE"),
+    ("1 0; 0 1", "1/2", "1; 1", "TRIVIAL"),
+    ("1 0; 0 1", "-1", "1; 2", "UNDEFINED"),
+    ("3/4 1/4 0; 1/4 3/4 0; 0 0 1", "1/2", "1; 2; 3", "TIE"),
+    ("3/4 1/4 0; 1/4 3/4 0; 0 0 1", "1/2", "0; 2; 1", "SMOOTHING"),
+    ("3/4 1/4 0; 1/4 3/4 0; 0 0 1", "-1/2", "1; -1; 0", "NON_SMOOTHING"),
+    *[("1", h, "3", "TRIVIAL") for h in ("1/2", "-2", "0")],
+    ("1", "-1", "3", "UNDEFINED"),
 )
 def test_T4e_the_verdict_for_one_start_is_that_of_the_modes_it_contains(A, H, X, verdict):
     assert verdict_of(matrix(A), matrix(H), matrix(X)) == verdict
@@ -244,28 +235,26 @@ def left(A, k):
 X3 = np.array([1.0, 2, 4])
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X0", "consensus", "expected"),
-    [
-        ("A3", "-1/2", "1; 2; 4", True, (26 + 2 * 9 + 4 * 5) / math.sqrt(782 * 21)),
-        ("A3", "-1/2", "1; 2; 4", False, abs(left("A3", 0) @ X3) / 21**0.5),
-        # h > 0: the dominant pair of the quotient is that of the largest a.
-        ("A3", "1/2", "1; 2; 4", False, abs(left("A3", 1) @ X3) / 21**0.5),
-        # h = -9/4 beats h = 1/8 at consensus: |1 + h| = 5/4 against 9/8.
-        ("AA", "diag -9/4 1/8", "1 5; 2 7", True, 1.5 / math.sqrt(0.5 * (1 + 25 + 4 + 49))),
-        # A complex pair leads together, as one.
-        ("AA", "1/2 -1; 1 1/2", "1 0; 1 0", True, math.sqrt(0.5)),
-        ("AA", "diag 1/2 1/4", "1 0; 1 0", True, 1.0),
-        ("AA", "1/2 -1 0; 1 1/2 0; 0 0 1/4", "1 0 0; 1 0 0", True, math.sqrt(0.5)),
-        ("AA", "diag 1/2 1/2", "1 2; 3 5", True, None),
-        # |1 + 1| = |1 - 3|: equal moduli of no conjugates.
-        ("AA", "diag 1 -3", "1 2; 3 5", True, None),
-        ("AA", "0 -1 0 0; 1 0 0 0; 0 0 0 -1; 0 0 1 0", "1 2 3 4; 5 6 7 9", True, None),
-        # Two a with one h; h and conj h with a and conj a.
-        ("2/3 1/6 1/6; 1/6 2/3 1/6; 1/6 1/6 2/3", "-1/2", "1; 2; 4", False, None),
-        ("C3", "-1/2", "1; 0; 0", False, math.sqrt(1 / 3)),
-        ("C3", "1/5 -3/2; 3/2 1/5", "1 0; 0 0; 0 0", False, math.sqrt(1 / 6)),
-    ],
+@cases(
+    "A, H, X0, consensus, expected",
+    ("A3", "-1/2", "1; 2; 4", True, (26 + 2 * 9 + 4 * 5) / math.sqrt(782 * 21)),
+    ("A3", "-1/2", "1; 2; 4", False, abs(left("A3", 0) @ X3) / 21**0.5),
+    # h > 0: the dominant pair of the quotient is that of the largest a.
+    ("A3", "1/2", "1; 2; 4", False, abs(left("A3", 1) @ X3) / 21**0.5),
+    # h = -9/4 beats h = 1/8 at consensus: |1 + h| = 5/4 against 9/8.
+    ("AA", "diag -9/4 1/8", "1 5; 2 7", True, 1.5 / math.sqrt(0.5 * (1 + 25 + 4 + 49))),
+    # A complex pair leads together, as one.
+    ("AA", "1/2 -1; 1 1/2", "1 0; 1 0", True, math.sqrt(0.5)),
+    ("AA", "diag 1/2 1/4", "1 0; 1 0", True, 1.0),
+    ("AA", "1/2 -1 0; 1 1/2 0; 0 0 1/4", "1 0 0; 1 0 0", True, math.sqrt(0.5)),
+    ("AA", "diag 1/2 1/2", "1 2; 3 5", True, None),
+    # |1 + 1| = |1 - 3|: equal moduli of no conjugates.
+    ("AA", "diag 1 -3", "1 2; 3 5", True, None),
+    ("AA", "0 -1 0 0; 1 0 0 0; 0 0 0 -1; 0 0 1 0", "1 2 3 4; 5 6 7 9", True, None),
+    # Two a with one h; h and conj h with a and conj a.
+    ("2/3 1/6 1/6; 1/6 2/3 1/6; 1/6 1/6 2/3", "-1/2", "1; 2; 4", False, None),
+    ("C3", "-1/2", "1; 0; 0", False, math.sqrt(1 / 3)),
+    ("C3", "1/5 -3/2; 3/2 1/5", "1 0; 0 0; 0 0", False, math.sqrt(1 / 6)),
 )  # fmt: skip
 def test_T4d_the_coefficient_is_that_of_the_dominant_pair_alone(A, H, X0, consensus, expected):
     found = coefficient(given(A, H, X0), consensus, 160)
@@ -278,18 +267,16 @@ def test_T4d_the_coefficient_is_that_of_the_dominant_pair_alone(A, H, X0, consen
 SMALL = Fraction(1, 10**100)
 
 
-@pytest.mark.parametrize(
-    ("H", "X0", "low", "words"),
-    [
-        # X_0 = pi z^T: no other coefficient can exceed 1.
-        ("1/2", "3; 3", 0.5, "coefficient 1.00000000000000"),
-        ("-1/2", f"1; {1 + SMALL}", 1e-101, "e-101"),
-        (f"diag -1/2 {' '.join(f'-1/{2 + 7 * i}' for i in range(1, 20))}",
-         [[1 + SMALL] * 20, [1] * 20], 1e-103, "e-101"),
-        # Beyond 20 features more bits take too long.
-        (f"diag -1/2 {' '.join(f'-1/{2 + 7 * i}' for i in range(1, 21))}",
-         [[1 + SMALL] * 21, [1] * 21], 1e-103, None),
-    ],
+@cases(
+    "H, X0, low, words",
+    # X_0 = pi z^T: no other coefficient can exceed 1.
+    ("1/2", "3; 3", 0.5, "coefficient 1.00000000000000"),
+    ("-1/2", f"1; {1 + SMALL}", 1e-101, "e-101"),
+    (f"diag -1/2 {' '.join(f'-1/{2 + 7 * i}' for i in range(1, 20))}",
+     [[1 + SMALL] * 20, [1] * 20], 1e-103, "e-101"),
+    # Beyond 20 features more bits take too long.
+    (f"diag -1/2 {' '.join(f'-1/{2 + 7 * i}' for i in range(1, 21))}",
+     [[1 + SMALL] * 21, [1] * 21], 1e-103, None),
 )  # fmt: skip
 def test_T4d_coefficients_reach_from_close_to_0_up_to_1(H, X0, low, words):
     found = start.check_genericity(

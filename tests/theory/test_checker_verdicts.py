@@ -6,7 +6,6 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import flint
-import pytest
 
 from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.checker import reading, ties
@@ -17,6 +16,7 @@ from oversmoothing.theory.checker.ties import check_tie, equal
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import to_flint
 from tests.forgeries.forging import claiming, refused, stated
+from tests.support.cases import cases
 from tests.support.tables import identity, matrix
 
 WIDE = (0, 9)
@@ -37,48 +37,44 @@ def first_only(n):
 # --- radii and words ---
 
 
-@pytest.mark.parametrize(
-    ("case", "claim", "words"),
-    [
-        (HALF, ("SMOOTHING", WIDE, WIDE, (0.1, 1)), "SMOOTHING: rho_C = 1.50000000000000, rho_Q"),
-        (LOST, ("NON_SMOOTHING", WIDE, WIDE, (-1, -0.1)), "rho_Q = 0.750000000000000"),
-        (HALF, ("UNDECIDED", None, None, None), "UNDECIDED claims nothing of the verdict"),
-        (HALF, ("UNDECIDED", (1.5, 1.5), (1, 2), (-1, 1)), "UNDECIDED claims nothing of the ver"),
-        (HALF, ("SMOOTHING", (-9, "inf"), WIDE, (0.1, "inf")), "SMOOTHING: rho_C"),
-        (["1", "1/2", None], ("TRIVIAL", (1, 2), None, None), "n = 1: there is no quotient: rho_C"),
-        (["1", "1/2", None], ("TRIVIAL", None, None, None), "n = 1: there is no quotient"),
-        (EVEN, ("TIE", WIDE, WIDE, (-1, 1)), "TIE: the squared radii are equal"),
-        (["1 0; 0 1", "1/2", None], ("TIE", WIDE, WIDE, (-1, 1)), "TIE: "),
-    ],
+@cases(
+    "case, claim, words",
+    (HALF, ("SMOOTHING", WIDE, WIDE, (0.1, 1)), "SMOOTHING: rho_C = 1.50000000000000, rho_Q"),
+    (LOST, ("NON_SMOOTHING", WIDE, WIDE, (-1, -0.1)), "rho_Q = 0.750000000000000"),
+    (HALF, ("UNDECIDED", None, None, None), "UNDECIDED claims nothing of the verdict"),
+    (HALF, ("UNDECIDED", (1.5, 1.5), (1, 2), (-1, 1)), "UNDECIDED claims nothing of the ver"),
+    (HALF, ("SMOOTHING", (-9, "inf"), WIDE, (0.1, "inf")), "SMOOTHING: rho_C"),
+    (["1", "1/2", None], ("TRIVIAL", (1, 2), None, None), "n = 1: there is no quotient: rho_C"),
+    (["1", "1/2", None], ("TRIVIAL", None, None, None), "n = 1: there is no quotient"),
+    (EVEN, ("TIE", WIDE, WIDE, (-1, 1)), "TIE: the squared radii are equal"),
+    (["1 0; 0 1", "1/2", None], ("TIE", WIDE, WIDE, (-1, 1)), "TIE: "),
 )
 def test_T2_what_is_true_is_confirmed_with_each_radius(case, claim, words):
     found = stated(*case, *claim)
     assert found.accepted and words in found.words, found
 
 
-@pytest.mark.parametrize(
-    ("case", "claim", "words"),
-    [
-        (HALF, ("SMOOTHING", WIDE, WIDE, (-1, 2)), "the stated margin does not support SMOOTHING"),
-        (HALF, ("SMOOTHING", WIDE, WIDE, (0, 2)), "does not support SMOOTHING"),
-        (LOST, ("NON_SMOOTHING", WIDE, WIDE, (-2, 0)), "does not support NON_SMOOTHING"),
-        (EVEN, ("TIE", WIDE, WIDE, (0.1, 1)), "does not support TIE"),
-        (EVEN, ("TIE", WIDE, WIDE, (-1, -0.1)), "does not support TIE"),
-        (HALF, ("SMOOTHING", WIDE, WIDE, (2, 3)), "margin is 0.25"),
-        (LOST, ("SMOOTHING", WIDE, WIDE, (1, 2)), "margin is -0.25"),
-        (HALF, ("SMOOTHING", (5, 6), WIDE, (0.1, 1)), "rho_consensus is 1.5"),
-        (HALF, ("SMOOTHING", WIDE, (5, 6), (0.1, 1)), "rho_quotient is 1.25"),
-        # A radius that is not stated excuses no other.
-        (HALF, ("UNDECIDED", None, (5, 6), None), "rho_quotient is 1.25"),
-        (HALF, ("TIE", WIDE, WIDE, (-2, 2)), "no tie: rho_C = 1.50000000000000, rho_Q = 1.2500000"),
-        (LOST, ("TIE", WIDE, WIDE, (-2, 2)), "no tie"),
-        (HALF, ("SMOOTHING", None, WIDE, (0.1, 1)), "must state both radii and the margin"),
-        (HALF, ("SMOOTHING", WIDE, WIDE, None), "must state both radii and the margin"),
-        (HALF, ("TRIVIAL", WIDE, None, None), "n = 1 and TRIVIAL go together"),
-        (["1", "1/2", None], ("UNDECIDED", WIDE, None, None), "n = 1 and TRIVIAL go together"),
-        (["1", "1/2", None], ("TRIVIAL", WIDE, WIDE, None), "n = 1: there is no quotient"),
-        (["1", "1/2", None], ("TRIVIAL", WIDE, None, WIDE), "n = 1: there is no quotient"),
-    ],
+@cases(
+    "case, claim, words",
+    (HALF, ("SMOOTHING", WIDE, WIDE, (-1, 2)), "the stated margin does not support SMOOTHING"),
+    (HALF, ("SMOOTHING", WIDE, WIDE, (0, 2)), "does not support SMOOTHING"),
+    (LOST, ("NON_SMOOTHING", WIDE, WIDE, (-2, 0)), "does not support NON_SMOOTHING"),
+    (EVEN, ("TIE", WIDE, WIDE, (0.1, 1)), "does not support TIE"),
+    (EVEN, ("TIE", WIDE, WIDE, (-1, -0.1)), "does not support TIE"),
+    (HALF, ("SMOOTHING", WIDE, WIDE, (2, 3)), "margin is 0.25"),
+    (LOST, ("SMOOTHING", WIDE, WIDE, (1, 2)), "margin is -0.25"),
+    (HALF, ("SMOOTHING", (5, 6), WIDE, (0.1, 1)), "rho_consensus is 1.5"),
+    (HALF, ("SMOOTHING", WIDE, (5, 6), (0.1, 1)), "rho_quotient is 1.25"),
+    # A radius that is not stated excuses no other.
+    (HALF, ("UNDECIDED", None, (5, 6), None), "rho_quotient is 1.25"),
+    (HALF, ("TIE", WIDE, WIDE, (-2, 2)), "no tie: rho_C = 1.50000000000000, rho_Q = 1.2500000"),
+    (LOST, ("TIE", WIDE, WIDE, (-2, 2)), "no tie"),
+    (HALF, ("SMOOTHING", None, WIDE, (0.1, 1)), "must state both radii and the margin"),
+    (HALF, ("SMOOTHING", WIDE, WIDE, None), "must state both radii and the margin"),
+    (HALF, ("TRIVIAL", WIDE, None, None), "n = 1 and TRIVIAL go together"),
+    (["1", "1/2", None], ("UNDECIDED", WIDE, None, None), "n = 1 and TRIVIAL go together"),
+    (["1", "1/2", None], ("TRIVIAL", WIDE, WIDE, None), "n = 1: there is no quotient"),
+    (["1", "1/2", None], ("TRIVIAL", WIDE, None, WIDE), "n = 1: there is no quotient"),
 )
 def test_T2_what_is_false_is_refused_and_said(case, claim, words):
     found = stated(*case, *claim)
@@ -113,38 +109,34 @@ def test_T2_balls_that_are_wide_confirm_what_holds_of_all_of_them():
 # --- ties ---
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "words"),
-    [
-        ("AA", "-4/3", "squared radii are equal"),
-        # |1 + h| = 1 = |1 + 0 h| for h = -2 and for 1 + h = (3 +- 4 i)/5.
-        ("FLAT", "-2 0; 0 -1/3", "squared radii are equal"),
-        ("FLAT", "-2/5 -4/5; 4/5 -2/5", "squared radii are equal"),
-        ("AA", "1/2", "the squared radii differ"),
-        ("AA", "-1/2", "the squared radii differ"),
-        ("AA", str(Fraction(-4, 3) + Fraction(1, 10**9)), "the squared radii differ"),
-        ("FLAT", "0 2; 1 0", "the squared radii differ"),
-        ("AA", "diag " + "-4/3 " * 6, "squared radii are equal"),
-        ("AA", f"diag {Fraction(1, 7**40) - 2} -2 -2", "the squared radii differ"),
-        (first_only(TIE_SIZE), "-2 0; 0 -2", "squared radii are equal"),
-    ],
+@cases(
+    "A, H, words",
+    ("AA", "-4/3", "squared radii are equal"),
+    # |1 + h| = 1 = |1 + 0 h| for h = -2 and for 1 + h = (3 +- 4 i)/5.
+    ("FLAT", "-2 0; 0 -1/3", "squared radii are equal"),
+    ("FLAT", "-2/5 -4/5; 4/5 -2/5", "squared radii are equal"),
+    ("AA", "1/2", "the squared radii differ"),
+    ("AA", "-1/2", "the squared radii differ"),
+    ("AA", str(Fraction(-4, 3) + Fraction(1, 10**9)), "the squared radii differ"),
+    ("FLAT", "0 2; 1 0", "the squared radii differ"),
+    ("AA", "diag " + "-4/3 " * 6, "squared radii are equal"),
+    ("AA", f"diag {Fraction(1, 7**40) - 2} -2 -2", "the squared radii differ"),
+    (first_only(TIE_SIZE), "-2 0; 0 -2", "squared radii are equal"),
 )
 def test_T2b_a_tie_is_confirmed_and_what_is_none_refused_however_close(A, H, words):
     found = check_tie(given(A, H), None)
     assert found.accepted == ("equal" in words) and not found.beyond and words in found.words
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "blocks"),
-    [
-        ("7/12 1/12 1/3; 1/12 7/12 1/3; 1/3 1/3 1/3", "-2 0 0; 0 0 1; 0 0 0", (2, 2)),
-        ("AA", "-4/3 1; 0 -4/3", (2, 2)),
-        ("FLAT", "0 1; 0 0", (2, 1)),
-        ("AA", "-4/3", (1, 1)),
-        ("AA", "-4/3 0; 0 -4/3", (1, 1)),
-        # A has a Jordan block of 1/2: with the block of -4/3 that makes 2 + 2 - 1.
-        ("2/3 2/9 1/9; 1/6 23/36 7/36; 1/6 5/36 25/36", "-4/3 1; 0 -4/3", (2, 3)),
-    ],
+@cases(
+    "A, H, blocks",
+    ("7/12 1/12 1/3; 1/12 7/12 1/3; 1/3 1/3 1/3", "-2 0 0; 0 0 1; 0 0 0", (2, 2)),
+    ("AA", "-4/3 1; 0 -4/3", (2, 2)),
+    ("FLAT", "0 1; 0 0", (2, 1)),
+    ("AA", "-4/3", (1, 1)),
+    ("AA", "-4/3 0; 0 -4/3", (1, 1)),
+    # A has a Jordan block of 1/2: with the block of -4/3 that makes 2 + 2 - 1.
+    ("2/3 2/9 1/9; 1/6 23/36 7/36; 1/6 5/36 25/36", "-4/3 1; 0 -4/3", (2, 3)),
 )
 def test_T6b_the_blocks_at_a_tie_are_recomputed(A, H, blocks):
     A, H = matrix(A), matrix(H)
@@ -241,25 +233,23 @@ def every(answer):
     return dict.fromkeys(NEEDED, answer)
 
 
-@pytest.mark.parametrize(
-    ("answers", "needed", "found", "asked"),
-    [
-        # What shows at few bits takes no more; the hardest pair says how many the proof takes.
-        *[(lambda b, k=k: every(True if b >= k else None), NEEDED, SIDES, FIRST[: i + 1])
-          for i, k in enumerate(FIRST)],
-        *[(lambda b, k=k: every(False if b >= k else None), NEEDED, None, FIRST[: i + 1])
-          for i, k in enumerate(FIRST)],
-        (lambda b: every(True if b > 5120 else None), NEEDED, SIDES, [*FIRST, 9512]),
-        (lambda b: every(False if b > 5120 else None), NEEDED, None, [*FIRST, 9512]),
-        (lambda b: every(None), NEEDED, 9000.0, [*FIRST, 9512]),
-        # Pairs that are equal beside others are no tie, whichever are the largest.
-        (lambda b: every(True) | {("c2", "q1"): False}, NEEDED, 9000.0, [*FIRST, 9512]),
-        (lambda b: every(True) | {("c2", "q1"): None}, NEEDED, 9000.0, [*FIRST, 9512]),
-        (lambda b: every(None), every(10.0), 10.0, [*FIRST, 5120]),
-        # More bits than are spent are said and not tried.
-        (lambda b: every(None), every(2.0**20), 2.0**20, [*FIRST, 2**20 + 512]),
-        (lambda b: every(None), every(2.0**20 + 1), 2.0**20 + 1, FIRST),
-    ],
+@cases(
+    "answers, needed, found, asked",
+    # What shows at few bits takes no more; the hardest pair says how many the proof takes.
+    *[(lambda b, k=k: every(True if b >= k else None), NEEDED, SIDES, FIRST[: i + 1])
+      for i, k in enumerate(FIRST)],
+    *[(lambda b, k=k: every(False if b >= k else None), NEEDED, None, FIRST[: i + 1])
+      for i, k in enumerate(FIRST)],
+    (lambda b: every(True if b > 5120 else None), NEEDED, SIDES, [*FIRST, 9512]),
+    (lambda b: every(False if b > 5120 else None), NEEDED, None, [*FIRST, 9512]),
+    (lambda b: every(None), NEEDED, 9000.0, [*FIRST, 9512]),
+    # Pairs that are equal beside others are no tie, whichever are the largest.
+    (lambda b: every(True) | {("c2", "q1"): False}, NEEDED, 9000.0, [*FIRST, 9512]),
+    (lambda b: every(True) | {("c2", "q1"): None}, NEEDED, 9000.0, [*FIRST, 9512]),
+    (lambda b: every(None), every(10.0), 10.0, [*FIRST, 5120]),
+    # More bits than are spent are said and not tried.
+    (lambda b: every(None), every(2.0**20), 2.0**20, [*FIRST, 2**20 + 512]),
+    (lambda b: every(None), every(2.0**20 + 1), 2.0**20 + 1, FIRST),
 )  # fmt: skip
 def test_T2_a_proof_takes_the_bits_of_its_hardest_pair(monkeypatch, answers, needed, found, asked):
     assert ties.TIE_BITS == 2**20

@@ -32,6 +32,8 @@ from oversmoothing.theory.proofs.run import Chunk, Coverage, fingerprint, pendin
 from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.proofs.solver import solve
 from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 from tests.theory.test_workers import HARD
 
 LEDGER = Ledger(claims(), extra=SIMULATED)
@@ -111,30 +113,26 @@ def test_false_neighbours_leave_out_replace_and_add_hypotheses():
     assert [m.witness for m in found.mutations] == [{}, {"x": 1, "y": 1}, {}]
     assert found.mutations[2].query.conclusion == "x*x > y*y"
     assert run_claim(claim_with(found), QUICK).status is Status.DECIDED
-    with pytest.raises(ValueError, match="no hypothesis"):
-        found.unless("x", without="x < 7")
+    refuses("no hypothesis", found.unless, "x", without="x < 7", error=ValueError)
     for witness in ("x=1", "x=1, y=2, z=3", "x=1, []=2"):
         with pytest.raises(ValueError, match=r'no witness \(x\): write it as "x=..., y=..."'):
             found.unless("x", without="x < y", at=witness)
 
 
-@pytest.mark.parametrize(
-    ("at", "then", "message"),
-    [
-        ("x=1/0", "x > 0", "gives no values"),
-        ("x", "x > 0", "gives no values"),
-        ("y=1", "x > 0", r"'x' is not a variable of the query \(y\)"),
-        ("x=1", "x / 0 > 0", "'x / 0' is not in the language"),
-        ("x=1", "max(x, 1) > 0", r"'max\(x, 1\)' is not in the language"),
-        ("x=1", "x >", "'x >' is no formula"),
-        ("x=1", "x ** x", "is not"),
-        ("x=1", "y < 1", "is not"),
-        ("x=1", "x < 0.5", "write integers"),
-    ],
+@cases(
+    "at, then, message",
+    ("x=1/0", "x > 0", "gives no values"),
+    ("x", "x > 0", "gives no values"),
+    ("y=1", "x > 0", r"'x' is not a variable of the query \(y\)"),
+    ("x=1", "x / 0 > 0", "'x / 0' is not in the language"),
+    ("x=1", "max(x, 1) > 0", r"'max\(x, 1\)' is not in the language"),
+    ("x=1", "x >", "'x >' is no formula"),
+    ("x=1", "x ** x", "is not"),
+    ("x=1", "y < 1", "is not"),
+    ("x=1", "x < 0.5", "write integers"),
 )
 def test_a_query_that_says_nothing_is_refused_where_it_is_written(at, then, message):
-    with pytest.raises(ValueError, match=message):
-        by.for_all("one", given="x > 0", then=then, at=at)
+    refuses(message, by.for_all, "one", given="x > 0", then=then, at=at, error=ValueError)
 
 
 def _require(condition: bool) -> None:
@@ -194,8 +192,7 @@ def test_a_query_is_answered_whatever_was_asked_before_it():
     assert answers() == first and solver._running[0].process is process
     assert solve(HARD.to_smtlib(), "cvc5", limit=0.5).result == "timeout"
     assert process.poll() is not None and answers() == first
-    with pytest.raises(RuntimeError, match="z3 failed: Z3Exception"):
-        solve("(assert (< x 1))", "z3")
+    refuses("z3 failed: Z3Exception", solve, "(assert (< x 1))", "z3", error=RuntimeError)
     assert answers() == first
     # One that is killed meanwhile, before it is asked and while it is.
     solver._running[0].process.kill()
@@ -210,8 +207,7 @@ def test_a_query_is_answered_whatever_was_asked_before_it():
 def test_evidence_from_outside_is_only_for_known_claims_and_under_a_title_of_its_own():
     simulated = Simulated("x", lambda effort: [])
     assert Ledger(claims(), extra={"T2b": (simulated,)})["T2b"].evidence[-1] is simulated
-    with pytest.raises(InputError, match="no claim 'T99'"):
-        Ledger(claims(), extra={"T99": (simulated,)})
+    refuses("no claim 'T99'", lambda: Ledger(claims(), extra={"T99": (simulated,)}))
     with pytest.raises(InputError, match="two pieces of evidence of one title"):
         Ledger(claims(), extra={"T2b": (simulated, simulated)})["T2b"]
 
@@ -220,8 +216,7 @@ def test_claims_are_selected_by_name_and_by_part():
     assert [claim.name for claim in LEDGER.select(["t2b"])] == ["T2b"]
     assert all(claim.name.startswith("T1") for claim in LEDGER.select(["T1"]))
     assert "T11.1" not in [claim.name for claim in LEDGER.select(["T1"])]
-    with pytest.raises(InputError, match="no claim 'T77'"):
-        LEDGER.select(["T77"])
+    refuses("no claim 'T77'", LEDGER.select, ["T77"])
 
 
 def test_hypotheses_are_predicates_on_an_instance():
@@ -264,8 +259,7 @@ def test_a_record_of_other_code_is_neither_counted_nor_lost(tmp_path, monkeypatc
     before = path.read_bytes()
     assert list(Coverage(path).chunks) == ["T2b|law|0|2000"]
     monkeypatch.setattr(run, "fingerprint", lambda: "0" * 64)
-    with pytest.raises(InputError, match="by other code"):
-        Coverage(path)
+    refuses("by other code", Coverage, path)
     assert path.read_bytes() == before
 
 
@@ -292,11 +286,10 @@ def test_a_violation_found_in_a_chunk_is_kept():
     assert found["violation"] is not None and found["violation"].startswith("9")
 
 
-def test_prove_prints_json_and_writes_a_page(tmp_path, capsys):
+def test_prove_prints_json_and_writes_a_page(tmp_path, told):
     page = tmp_path / "ledger.html"
     options = ["--json", "--out", str(page), "--examples", "50", "--jobs", "1"]
-    assert oversmoothing.main(["prove", "T1e", *options]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(told(0, "prove", "T1e", *options))
     assert [set(claim) >= {"name", "statement", "status", "evidence", "seconds"} for claim in found]
     assert {each["name"]: each["status"] for each in found}["T1e"] in ("written", "undecided")
     text = page.read_text("utf-8")
@@ -319,25 +312,21 @@ def test_the_report_of_a_proof_tells_what_verifies_from_what_illustrates():
 
 @pytest.mark.parametrize("text", ["So it is.", "[x] So it is.", "[1; general] So it is."])
 def test_a_step_that_does_not_say_what_it_is_for_is_refused(text):
-    with pytest.raises(ValueError, match="step"):
-        by.step(text)
+    refuses("step", by.step, text, error=ValueError)
 
 
-def test_prove_prints_a_claim_in_full(capsys):
-    assert oversmoothing.main(["prove", "T2b", "--kind", "searched", "--jobs", "1"]) == 0
-    printed = capsys.readouterr().out
+def test_prove_prints_a_claim_in_full(told):
+    printed = told(0, "prove", "T2b", "--kind", "searched", "--jobs", "1")
     assert "for a single real h" in printed.lower() and "none violates it" in printed
 
 
-def test_prove_counts_refutations_by_whose_words_they_refute(capsys):
+def test_prove_counts_refutations_by_whose_words_they_refute(told):
     names = ["P-2401.04301v1-psi", "P-2401.04301v1-control", "N-2206.10991-attention"]
     asked = ["prove", *names, "--kind", "counterexample", "--jobs", "1"]
-    assert oversmoothing.main(asked) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    out = " ".join(told(0, *asked).split())
     assert "3 claims: 3 refuted (1 in the paper's own words, 2 of our reading)" in out
     assert all(f"wording: {LEDGER[name].wording}" in out for name in names)
-    assert oversmoothing.main([*asked, "--json"]) == 0
-    found = {each["name"]: each["wording"] for each in json.loads(capsys.readouterr().out)}
+    found = {each["name"]: each["wording"] for each in json.loads(told(0, *asked, "--json"))}
     assert found == {name: LEDGER[name].wording for name in names}
 
 
@@ -353,26 +342,22 @@ def test_prove_fails_when_a_claim_is_not_what_it_is_on_record_for(monkeypatch, c
     assert "T14a is written; its recorded status is refuted" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("key", "change"),
-    [
-        ("T2b|a search|0|2000", {"violation": 1}),
-        ("T2b|a search|0|2000", {"examples": "many"}),
-        ("T2b|a search|0|2000", {"examples": True}),
-        ("T2b|a search|0|2000", {"examples": -1}),
-        ("T2b|a search|0|2000", {"seconds": None}),
-        ("T2b|a search|0|2000", {"seconds": 10**400}),
-        ("T2b", {}),
-    ],
+@cases(
+    "key, change",
+    ("T2b|a search|0|2000", {"violation": 1}),
+    ("T2b|a search|0|2000", {"examples": "many"}),
+    ("T2b|a search|0|2000", {"examples": True}),
+    ("T2b|a search|0|2000", {"examples": -1}),
+    ("T2b|a search|0|2000", {"seconds": None}),
+    ("T2b|a search|0|2000", {"seconds": 10**400}),
+    ("T2b", {}),
 )
 def test_a_record_of_chunks_that_are_none_is_refused(tmp_path, key, change):
     chunk = {"examples": 1, "seconds": 0.5, "violation": None, "detail": ""} | change
     record = {"schema_version": 2, "code": fingerprint(), "chunks": {key: chunk}}
     for text in (json.dumps(record), '{"schema_version": 1'):
         (tmp_path / "thorough.json").write_text(text)
-        with pytest.raises(InputError, match="not a record of searched chunks"):
-            Coverage(tmp_path / "thorough.json")
+        refuses("not a record of searched chunks", Coverage, tmp_path / "thorough.json")
     chunk.pop("violation")
     (tmp_path / "thorough.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match="is no finished chunk"):
-        Coverage(tmp_path / "thorough.json")
+    refuses("is no finished chunk", Coverage, tmp_path / "thorough.json")

@@ -16,6 +16,8 @@ from oversmoothing.theory.at_consensus import (
     transverse_eigenvalue,
 )
 from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 
 N, D, HEADS = 4, 5, 2
 
@@ -167,8 +169,7 @@ def test_loop_law_of_a_bounded_consensus_is_geometric():
     assert not law.polynomial and np.isnan(law.exponent)
     assert law.loops_to(1.0, np.exp(-5)) == pytest.approx(50)
     assert law.loops_to(0.1, 0.5) == 0
-    with pytest.raises(InputError, match="give positive numbers"):
-        law.loops_to(0.0, 0.1)
+    refuses("give positive numbers", law.loops_to, 0.0, 0.1)
 
 
 def test_a_consensus_that_shrinks_in_its_last_loop_has_a_rate_and_no_power():
@@ -194,17 +195,14 @@ def test_recall_converges_to_its_limit_and_tokens_differ_there():
     assert away[1] > away[0]
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "beta", "said"),
-    [
-        (np.full((2, 2), 0.5), [[-0.5]], 1.0, "A is singular"),
-        (np.eye(2), [[0.0]], 1.0, "H is singular"),
-        (np.eye(2), [[-0.5]], 0.0, "recalls nothing"),
-    ],
+@cases(
+    "A, H, beta, said",
+    (np.full((2, 2), 0.5), [[-0.5]], 1.0, "A is singular"),
+    (np.eye(2), [[0.0]], 1.0, "H is singular"),
+    (np.eye(2), [[-0.5]], 0.0, "recalls nothing"),
 )
 def test_recall_without_a_unique_fixed_point_is_refused(A, H, beta, said):
-    with pytest.raises(InputError, match=said):
-        recall_limit(A, H, np.ones((2, 1)), beta)
+    refuses(said, lambda: recall_limit(A, H, np.ones((2, 1)), beta))
 
 
 def test_recall_that_does_not_attract_says_so():

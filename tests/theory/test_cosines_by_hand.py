@@ -21,6 +21,7 @@ from oversmoothing.theory.verdict.cosines import (
 )
 from oversmoothing.theory.verdict.resolvent import resolvent
 from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.cases import cases
 from tests.support.tables import matrix
 from tests.theory.test_leading_by_hand import ByModulus, part
 
@@ -44,20 +45,18 @@ def periodic(*values):
 # --- growth ---
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X0", "growth"),
-    [
-        ("LOST", "-1/2", "1; 3; 2", [(0.5, 0), (0.75, 0), (0.875, 0)]),
-        # A chain of equal diagonals adds a power of L at each token.
-        (CHAIN4, "-1/2", "1; 3; -2; 5", [(0.5, 0), (0.75, 0), (0.75, 1), (0.75, 2)]),
-        (EYE, "-1", "1; 2", [(0, 0)] * 2),
-        (EYE, "1", "0; 0", [(0, 0)] * 2),
-        (EYE, "-1 0; 0 1", "1 0; 1 1", [(0, 0), (2, 0)]),
-        ("1", "1", "3", [(2, 0)]),
-        # No rate that is not 0 becomes 0 in floats.
-        (EYE, f"-1 0; 0 {-(10**400)}/1{'0' * 399}", "0 1; 1 0", [(9.0, 0), (0.0, 0)]),
-        (EYE, f"{Fraction(1, 10**400) - 1}", "1; 2", [(5e-324, 0)] * 2),
-    ],
+@cases(
+    "A, H, X0, growth",
+    ("LOST", "-1/2", "1; 3; 2", [(0.5, 0), (0.75, 0), (0.875, 0)]),
+    # A chain of equal diagonals adds a power of L at each token.
+    (CHAIN4, "-1/2", "1; 3; -2; 5", [(0.5, 0), (0.75, 0), (0.75, 1), (0.75, 2)]),
+    (EYE, "-1", "1; 2", [(0, 0)] * 2),
+    (EYE, "1", "0; 0", [(0, 0)] * 2),
+    (EYE, "-1 0; 0 1", "1 0; 1 1", [(0, 0), (2, 0)]),
+    ("1", "1", "3", [(2, 0)]),
+    # No rate that is not 0 becomes 0 in floats.
+    (EYE, f"-1 0; 0 {-(10**400)}/1{'0' * 399}", "0 1; 1 0", [(9.0, 0), (0.0, 0)]),
+    (EYE, f"{Fraction(1, 10**400) - 1}", "1; 2", [(5e-324, 0)] * 2),
 )
 def test_T14e_each_token_has_its_own_rate_and_power_of_L(A, H, X0, growth):
     answer = found(A, H, X0)
@@ -142,15 +141,13 @@ def test_T14g_the_cosine_of_two_tokens(A, H, X0, limits):
     assert limits != {} or not seen
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X0", "least", "average"),
-    [
-        ("LOST", "-1/2", "1; 3; 2", constant(-1.0), constant(-1 / 3)),
-        ("CYCLE", "-1", "1; 2; 5", constant(-1.0), constant(-1 / 3)),
-        ("CYCLE", "-2", "1; 2; 5", None, None),
-        ("CYCLE", "1/2", "1; 2; 5", constant(1.0), constant(1.0)),
-        (EYE, "-1 0; 0 1", "1 0; 1 1", UNDEFINED, UNDEFINED),
-    ],
+@cases(
+    "A, H, X0, least, average",
+    ("LOST", "-1/2", "1; 3; 2", constant(-1.0), constant(-1 / 3)),
+    ("CYCLE", "-1", "1; 2; 5", constant(-1.0), constant(-1 / 3)),
+    ("CYCLE", "-2", "1; 2; 5", None, None),
+    ("CYCLE", "1/2", "1; 2; 5", constant(1.0), constant(1.0)),
+    (EYE, "-1 0; 0 1", "1 0; 1 1", UNDEFINED, UNDEFINED),
 )
 def test_T14i_the_least_and_the_mean_cosine(A, H, X0, least, average):
     answer = found(A, H, X0)
@@ -267,39 +264,37 @@ BY_TURNS = [[0, 2], [4]]  # (1, 1) 2^L + (1, -1) (-2)^L
 NOTHING = [[0], [0]]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        # Sizes that may vanish: one pair leads and the tokens are multiples of each other.
-        (([[1], [0]], TURNING), ([[3], [0]], TURNING), True),
-        (([[1], [0]], TURNING), ([[1, 1], [0]], TURNING), False),
-        (([[1], [3]], TURNING), ([[2], [6]], TURNING), True),
-        (([[0], [2, 1]], TURNING), ([[0], [6, 3]], TURNING), True),
-        (([[1], [0]], TURNING), ([[-3], [0]], TURNING), True),
-        (([[1], [0]], TURNING), ([[0], [1]], TURNING), False),
-        (([*SPUN, [0]], TURNING), ([[0], [0], [1]], TURNING), False),
-        (([[0], [0], [1]], TURNING), ([*SPUN, [0]], TURNING), False),
-        (([[1]], TURNING), ([[1]], OTHER), False),
-        # 2^L - (-2)^L is 0 at every second depth, (1, 1) of both at every other.
-        (([[4]], TWO, LESS), ([[8]], TWO, LESS), False),
-        (([[0, 2], [0, 2]], TWO, LESS), ([[0, 2], [0, 2]], TWO, LESS), False),
-        # Features apart, whatever leads, or rational roots with orthogonal directions.
-        (([*SPUN, *NOTHING], TURNING), ([*NOTHING, *SPUN], TURNING), True),
-        (([[1], [0]], TWO), ([[0], [1]], TWO), True),
-        (([[1], [1]], TWO), ([[1], [-1]], LESS), True),
-        (([[1], [1]], TWO), ([[1], [-2]], LESS), False),
-        ((BY_TURNS, TWO, LESS), ([[1], [-1]], TWO), False),
-        (([[1], [-1]], TWO), (BY_TURNS, TWO, LESS), False),
-        (([[1], [0]], TWO), ([[1], [1]], LESS), False),
-        # One pair keeps sizes and products where its squares vanish.
-        ((SPUN, TURNING), (SPUN, TURNING), True),
-        ((SPUN, TURNING), (MOVED, TURNING), True),
-        ((MOVED, TURNING), (SPUN, TURNING), True),
-        ((SPUN, TURNING), ([[-1, 1], [-2]], TURNING), False),
-        ((SPUN, TURNING), (SPUN, OTHER), False),
-        # 2 and -2 lead with independent directions: no pair of conjugates, and no one h.
-        ((BY_TURNS, TWO, LESS), ([[0, 4], [6]], TWO, LESS), False),
-    ],
+@cases(
+    "first, second, expected",
+    # Sizes that may vanish: one pair leads and the tokens are multiples of each other.
+    (([[1], [0]], TURNING), ([[3], [0]], TURNING), True),
+    (([[1], [0]], TURNING), ([[1, 1], [0]], TURNING), False),
+    (([[1], [3]], TURNING), ([[2], [6]], TURNING), True),
+    (([[0], [2, 1]], TURNING), ([[0], [6, 3]], TURNING), True),
+    (([[1], [0]], TURNING), ([[-3], [0]], TURNING), True),
+    (([[1], [0]], TURNING), ([[0], [1]], TURNING), False),
+    (([*SPUN, [0]], TURNING), ([[0], [0], [1]], TURNING), False),
+    (([[0], [0], [1]], TURNING), ([*SPUN, [0]], TURNING), False),
+    (([[1]], TURNING), ([[1]], OTHER), False),
+    # 2^L - (-2)^L is 0 at every second depth, (1, 1) of both at every other.
+    (([[4]], TWO, LESS), ([[8]], TWO, LESS), False),
+    (([[0, 2], [0, 2]], TWO, LESS), ([[0, 2], [0, 2]], TWO, LESS), False),
+    # Features apart, whatever leads, or rational roots with orthogonal directions.
+    (([*SPUN, *NOTHING], TURNING), ([*NOTHING, *SPUN], TURNING), True),
+    (([[1], [0]], TWO), ([[0], [1]], TWO), True),
+    (([[1], [1]], TWO), ([[1], [-1]], LESS), True),
+    (([[1], [1]], TWO), ([[1], [-2]], LESS), False),
+    ((BY_TURNS, TWO, LESS), ([[1], [-1]], TWO), False),
+    (([[1], [-1]], TWO), (BY_TURNS, TWO, LESS), False),
+    (([[1], [0]], TWO), ([[1], [1]], LESS), False),
+    # One pair keeps sizes and products where its squares vanish.
+    ((SPUN, TURNING), (SPUN, TURNING), True),
+    ((SPUN, TURNING), (MOVED, TURNING), True),
+    ((MOVED, TURNING), (SPUN, TURNING), True),
+    ((SPUN, TURNING), ([[-1, 1], [-2]], TURNING), False),
+    ((SPUN, TURNING), (SPUN, OTHER), False),
+    # 2 and -2 lead with independent directions: no pair of conjugates, and no one h.
+    ((BY_TURNS, TWO, LESS), ([[0, 4], [6]], TWO, LESS), False),
 )
 def test_T14h_two_tokens_keep_their_angle(first, second, expected):
     parts = [part(numerators, *factors, order=Order) for numerators, *factors in (first, second)]
@@ -318,25 +313,23 @@ def test_T14h_what_may_return_by_residues_is_not_said_to_oscillate():
 HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
 
 
-@pytest.mark.parametrize(
-    ("limits", "features", "least", "average"),
-    [
-        ([HALF, periodic(1.0, None)], 2, HALF, periodic(0.75, 0.5)),
-        ([periodic(1.0, None), periodic(0.5, None)], 2, periodic(0.5, None), periodic(0.75, None)),
-        ([HALF, UNDEFINED], 2, HALF, HALF),
-        ([UNDEFINED], 2, UNDEFINED, UNDEFINED),
-        ([], 2, UNDEFINED, UNDEFINED),
-        ([HALF, None], 2, None, None),
-        ([HALF, OSCILLATES], 2, None, None),
-        # Of one feature a pair at -1 is the smallest whatever the others do.
-        ([constant(-1.0), OSCILLATES], 1, constant(-1.0), None),
-        ([constant(-1.0), OSCILLATES], 2, None, None),
-        ([constant(1.0), OSCILLATES], 1, None, None),
-        ([BOTH, None], 1, None, None),
-        ([BOTH, periodic(-1.0, 1.0)], 1, constant(-1.0), constant(0.0)),
-        # The last digit of a float is no difference.
-        ([periodic(0.1 + 0.2, 0.3)], 2, None, None),
-    ],
+@cases(
+    "limits, features, least, average",
+    ([HALF, periodic(1.0, None)], 2, HALF, periodic(0.75, 0.5)),
+    ([periodic(1.0, None), periodic(0.5, None)], 2, periodic(0.5, None), periodic(0.75, None)),
+    ([HALF, UNDEFINED], 2, HALF, HALF),
+    ([UNDEFINED], 2, UNDEFINED, UNDEFINED),
+    ([], 2, UNDEFINED, UNDEFINED),
+    ([HALF, None], 2, None, None),
+    ([HALF, OSCILLATES], 2, None, None),
+    # Of one feature a pair at -1 is the smallest whatever the others do.
+    ([constant(-1.0), OSCILLATES], 1, constant(-1.0), None),
+    ([constant(-1.0), OSCILLATES], 2, None, None),
+    ([constant(1.0), OSCILLATES], 1, None, None),
+    ([BOTH, None], 1, None, None),
+    ([BOTH, periodic(-1.0, 1.0)], 1, constant(-1.0), constant(0.0)),
+    # The last digit of a float is no difference.
+    ([periodic(0.1 + 0.2, 0.3)], 2, None, None),
 )
 def test_T14i_cos_min_and_cos_mean_over_residues(limits, features, least, average):
     assert [over_pairs(limits, of, features) for of in (min, fmean)] == [least, average]

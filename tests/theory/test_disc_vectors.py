@@ -22,6 +22,7 @@ from oversmoothing.theory.verdict.disc_modes import DiscModes, left_vectors
 from oversmoothing.theory.verdict.disc_start import DiscStart
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Limits, limits_of_state, ratio_of
+from tests.support.cases import cases
 from tests.support.tables import floats, matrix
 from tests.theory.test_cells_by_hand import A as A_BY_HAND, H as H_BY_HAND
 
@@ -36,9 +37,7 @@ def drawn(
     return Bounded(value, error * rng.random(shape))
 
 
-@pytest.mark.parametrize(
-    ("width", "known"), [(0.2, True), (0.85, True), (1.1, False), (4.0, False)]
-)
+@cases("width, known", (0.2, True), (0.85, True), (1.1, False), (4.0, False))
 def test_a_limit_is_a_number_where_it_is_known_to_a_ten_millionth(width, known):
     """||s|| / (sqrt n |m|) with s = (3, 4) within width 1e-7 of itself, m = 5 exactly known."""
     spread = Bounded(np.array([3.0, 4.0]), np.array([3.0, 4.0]) * width * 1e-7)

@@ -35,10 +35,11 @@ from oversmoothing.theory.spectra.layer_discs import (
     quotient_radius,
     quotient_within,
 )
-from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.by_discs import cell_discs, decide_cell, decide_stack
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.stages import certify_spectra, decide
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 from tests.support.tables import rational
 
 # Entries of an exact matrix are integers over this.
@@ -107,9 +108,13 @@ def held(found, spectrum: list[Pair]) -> bool:
     return bool((count[: found.component.max() + 1] == np.bincount(found.component)).all())
 
 
-@pytest.mark.parametrize(
-    ("seed", "k"),
-    [*((seed, 1 + (7 * seed) % 24) for seed in range(60)), (0, 64), (1, 128), (4, 200), (0, 512)],
+@cases(
+    "seed, k",
+    *((seed, 1 + (7 * seed) % 24) for seed in range(60)),
+    (0, 64),
+    (1, 128),
+    (4, 200),
+    (0, 512),
 )
 def test_T10_each_component_holds_as_many_chosen_eigenvalues_as_it_has_discs(seed, k):
     """The exact matrix is within half a unit in the last place of the rounded one; of a small one
@@ -268,8 +273,7 @@ def test_a_stack_that_is_not_row_stochastic_is_refused_and_an_empty_one_has_no_a
     A, H = drawn_layers(3, 2)
     assert list(decide_stack(A[:0], H[:0])) == []
     A[7, 1, 2] += 0.5
-    with pytest.raises(InputError, match="not row-stochastic"):
-        list(decide_stack(A, H))
+    refuses("not row-stochastic", lambda: list(decide_stack(A, H)))
 
 
 # ------------------------------------------------------------------------------- chosen spectra

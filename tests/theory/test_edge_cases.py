@@ -20,6 +20,8 @@ from oversmoothing.theory.layer.layer import (
 )
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 
 HALF = [["1/2", "1/2"], ["1/2", "1/2"]]
 
@@ -92,8 +94,7 @@ def test_an_array_of_logits_is_read_like_its_rows():
 
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=[message for _, message in BAD])
 def test_bad_input_is_refused_with_a_sentence(arguments, message):
-    with pytest.raises(InputError, match=message):
-        verdict(**arguments)
+    refuses(message, verdict, **arguments)
 
 
 @pytest.mark.parametrize("n", [1, 5, 12])
@@ -106,8 +107,7 @@ def test_softmax_rows_pass_the_row_sum_check(n, size):
 
 def test_a_softmax_in_float32_passes_only_with_its_own_tolerance():
     A = np.array([[0.1, 0.9], [0.3, 0.7]], dtype=np.float32)
-    with pytest.raises(InputError, match="not row-stochastic"):
-        check_attention(A)
+    refuses("not row-stochastic", check_attention, A)
     assert check_attention(A, tolerance=1e-6).dtype == np.float64
 
 
@@ -131,17 +131,14 @@ ILLEGAL = [
 def test_an_illegal_case_file_is_refused(tmp_path, text, message):
     path = tmp_path / "case.json"
     path.write_text(text)
-    with pytest.raises(InputError, match=message):
-        load_layer(str(path))
+    refuses(message, lambda: load_layer(str(path)))
 
 
 def test_an_unreadable_case_file_is_refused(tmp_path):
-    with pytest.raises(InputError, match="cannot read"):
-        load_layer(str(tmp_path / "absent.json"))
+    refuses("cannot read", lambda: load_layer(str(tmp_path / "absent.json")))
     binary = tmp_path / "binary.json"
     binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="not UTF-8"):
-        load_layer(str(binary))
+    refuses("not UTF-8", lambda: load_layer(str(binary)))
 
 
 def test_a_case_file_round_trips(tmp_path):
@@ -226,13 +223,11 @@ def test_binary_rows_are_divided_by_their_sums_and_fractions_are_taken_as_they_a
     np.testing.assert_allclose(np.array(near.rational_A, dtype=float), near.A, rtol=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("x", "short"),
-    [
-        *[(x, True) for x in (0, -2, 0.75, 2.0**26 - 1, (2.0**26 - 1) / 2**60, 2.0**80)],
-        ((2.0**26 - 1) * 2**40, True),
-        *[(x, False) for x in (2.0**26 + 1, (-(2.0**27) + 1) / 2**60)],
-    ],
+@cases(
+    "x, short",
+    *[(x, True) for x in (0, -2, 0.75, 2.0**26 - 1, (2.0**26 - 1) / 2**60, 2.0**80)],
+    ((2.0**26 - 1) * 2**40, True),
+    *[(x, False) for x in (2.0**26 + 1, (-(2.0**27) + 1) / 2**60)],
 )
 def test_numbers_are_short_up_to_26_bits_wherever_their_point_is(x, short):
     assert (Layer.of(FLOATS, [[float(x)]]).as_fractions() is not None) is short

@@ -12,7 +12,9 @@ from oversmoothing.theory.proofs import coq
 from oversmoothing.theory.proofs.claim import Effort
 from oversmoothing.theory.proofs.coq import ALLOWED, SOURCES, Formal, check, on_record, statement
 from oversmoothing.theory.proofs.ledger import theorems
-from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
+from tests.support.processes import python
+from tests.support.refusals import refuses
 
 needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
 
@@ -32,7 +34,7 @@ def test_make_formal_asks_for_the_theorems_of_the_claims() -> None:
         "'oversmoothing.theory.proofs.ledger', run_name='apart'); "
         "print(sum(map(len, found['theorems']().values())))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = python("-c", code)
     assert int(done.stdout) == sum(map(len, theorems().values())) >= 53
 
 
@@ -148,22 +150,19 @@ def test_T2_holds_by_Coq_for_lists_of_any_length() -> None:
 
 
 @needs_coq
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("0 < x -> (0 < x * y <-> 0 < y)", "0 <= x -> (0 < x * y <-> 0 < y)", "not accepted"),
-        ("Proof. ring. Qed.", "Proof. Admitted.", "is no proof"),
-        ("Open Scope R_scope.", "Open Scope R_scope.\nAxiom f : False.", "is no proof"),
-        ("q < Rmin (-2 / (1 + a)) (-2 - a * p)", "q < Rmin (-2 / (1 + a)) (-2 + a * p)", "not acc"),
-        ("Theorem identity", "Theorem entity", "no such theorem"),
-    ],
+@cases(
+    "old, new, said",
+    ("0 < x -> (0 < x * y <-> 0 < y)", "0 <= x -> (0 < x * y <-> 0 < y)", "not accepted"),
+    ("Proof. ring. Qed.", "Proof. Admitted.", "is no proof"),
+    ("Open Scope R_scope.", "Open Scope R_scope.\nAxiom f : False.", "is no proof"),
+    ("q < Rmin (-2 / (1 + a)) (-2 - a * p)", "q < Rmin (-2 / (1 + a)) (-2 + a * p)", "not acc"),
+    ("Theorem identity", "Theorem entity", "no such theorem"),
 )
 def test_a_planted_error_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
     text = (SOURCES / "T2_real.v").read_text()
     assert old in text
     (tmp_path / "T2_real.v").write_text(text.replace(old, new))
-    with pytest.raises(InputError, match=said):
-        check(("T2_real.identity",), tmp_path)
+    refuses(said, check, ("T2_real.identity",), tmp_path)
 
 
 def asked_apart(sources: Path, shared: Path, builds: Path) -> str:

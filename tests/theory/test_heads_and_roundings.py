@@ -17,6 +17,8 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.verdict import verdict as room
 from oversmoothing.theory.verdict.by_fractions import distance_to_tie
 from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 
 MIXING = np.array([[0.75, 0.25], [0.25, 0.75]])
 TURNED = np.array([[0.25, 0.75], [0.75, 0.25]])
@@ -202,16 +204,14 @@ B3 = np.array([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7]])
 
 
 @pytest.mark.parametrize("A", [A3, B3], ids=["complex a", "real a"])
-@pytest.mark.parametrize(
+@cases(
     "H",
-    [
-        [[0.5]],
-        [[-0.7]],
-        [[0.1, 0.3], [0.0, 0.5]],
-        [[0.2, 0.4], [0.3, -0.8]],
-        [[0.3, -0.7], [0.4, 0.2]],
-        [[-0.9, 0.2, 0.1], [0.3, -0.5, 0.4], [0.1, -0.6, 0.2]],
-    ],
+    [[0.5]],
+    [[-0.7]],
+    [[0.1, 0.3], [0.0, 0.5]],
+    [[0.2, 0.4], [0.3, -0.8]],
+    [[0.3, -0.7], [0.4, 0.2]],
+    [[-0.9, 0.2, 0.1], [0.3, -0.5, 0.4], [0.1, -0.6, 0.2]],
 )
 def test_T2b_the_distance_to_a_tie_is_the_gap_over_its_steepest_slope(A, H):
     H = np.array(H)
@@ -304,8 +304,7 @@ def test_rows_may_be_off_by_two_units_of_their_type(units, accepted):
     if accepted:
         assert verdict(A=A, H=[[0.5]]).verdict == "SMOOTHING"
     else:
-        with pytest.raises(InputError, match="not row-stochastic"):
-            verdict(A=A, H=[[0.5]])
+        refuses("not row-stochastic", verdict, A=A, H=[[0.5]])
 
 
 def test_every_row_has_to_sum_to_1_for_a_start():
@@ -374,7 +373,5 @@ def test_numpy_floats_are_read_alike_and_short_numbers_at_their_word():
 
 def test_a_batch_is_told_what_to_do():
     A = torch.softmax(torch.zeros(2, 6, 6), -1)
-    with pytest.raises(InputError, match=r"A has shape \[2, 6, 6\].*heads_verdict"):
-        verdict(A=A, H=[[1.0]])
-    with pytest.raises(InputError, match=r"W has shape \[3, 1, 1\]"):
-        verdict(A=[[1.0]], W=np.ones((3, 1, 1)))
+    refuses(r"A has shape \[2, 6, 6\].*heads_verdict", verdict, A=A, H=[[1.0]])
+    refuses(r"W has shape \[3, 1, 1\]", lambda: verdict(A=[[1.0]], W=np.ones((3, 1, 1))))

@@ -11,6 +11,7 @@ import pytest
 
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import invariant_blocks
+from tests.support.cases import cases
 from tests.support.tables import rational
 
 
@@ -26,24 +27,22 @@ def balls(rows, error=0.0):
 # --- what the cell parts, and what it does not ---
 
 
-@pytest.mark.parametrize(
-    ("rows", "error", "sizes"),
-    [
-        # 0 and 1e-6 within 1e-6 are one block, within 1e-16 they are two; 5 is apart.
-        ([[0, 1e-3, 1e-3], [0, 1e-6, 1e-3], [1e-12, 0, 5]], 1e-6, [1, 2]),
-        ([[0, 1e-3, 1e-3], [0, 1e-6, 1e-3], [1e-12, 0, 5]], 1e-16, [1, 1, 1]),
-        # Chains of neighbours are one block.
-        (
-            [[0, 0.5, 0, 1e-9], [0, 1e-9, 0.5, 0], [0, 0, 2e-9, 0.5], [1e-30, 0, 0, 4]],
-            1e-12,
-            [1, 3],
-        ),
-        # Close eigenvectors.
-        ([[0.5, 1e15], [1e-30, 0.5 + 1e-3]], 1.0, []),
-        # Of diag(0, 1) within e the basis changes by 2 e sqrt(4): by less than an eighth it may.
-        ([[0, 1e-9], [1e-9, 1]], 0.03, [1, 1]),
-        ([[0, 1e-9], [1e-9, 1]], 0.032, []),
-    ],
+@cases(
+    "rows, error, sizes",
+    # 0 and 1e-6 within 1e-6 are one block, within 1e-16 they are two; 5 is apart.
+    ([[0, 1e-3, 1e-3], [0, 1e-6, 1e-3], [1e-12, 0, 5]], 1e-6, [1, 2]),
+    ([[0, 1e-3, 1e-3], [0, 1e-6, 1e-3], [1e-12, 0, 5]], 1e-16, [1, 1, 1]),
+    # Chains of neighbours are one block.
+    (
+        [[0, 0.5, 0, 1e-9], [0, 1e-9, 0.5, 0], [0, 0, 2e-9, 0.5], [1e-30, 0, 0, 4]],
+        1e-12,
+        [1, 3],
+    ),
+    # Close eigenvectors.
+    ([[0.5, 1e15], [1e-30, 0.5 + 1e-3]], 1.0, []),
+    # Of diag(0, 1) within e the basis changes by 2 e sqrt(4): by less than an eighth it may.
+    ([[0, 1e-9], [1e-9, 1]], 0.03, [1, 1]),
+    ([[0, 1e-9], [1e-9, 1]], 0.032, []),
 )  # fmt: skip
 def test_T10_blocks_are_as_fine_as_the_cell_can_part_them(rows, error, sizes):
     M = np.array(rows, dtype=float)

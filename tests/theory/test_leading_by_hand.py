@@ -24,6 +24,7 @@ from oversmoothing.theory.verdict.leading import (
     working_bits,
 )
 from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part
+from tests.support.cases import cases
 
 
 class ByModulus:
@@ -98,29 +99,27 @@ def test_T14h_every_Nth_term_of_a_token_is_the_sequence_of_its_part(name, period
 # --- proportion by the gap ---
 
 
-@pytest.mark.parametrize(
-    ("coefficients", "expected"),
-    [
-        # Primitive fifth, seventh, eighth, ninth and twelfth roots of unity.
-        ([1, 1, 1, 1, 1], {5}),
-        ([1] * 7, {7}),
-        ([1, 0, 0, 0, 1], {4}),
-        ([1, 0, 0, 1, 0, 0, 1], {9}),
-        ([1, 0, -1, 0, 1], {6}),
-        # i, 1 + i, a sixth of a turn, 3/2 + sqrt(3)/2 i; a real root alone and with a third.
-        ([1, 0, 1], {2}),
-        ([2, -2, 1], {4}),
-        ([1, -1, 1], {3}),
-        ([3, -3, 1], {6}),
-        ([-3, 1], {1}),
-        ([-2, 0, 0, 1], {1, 3}),
-        # 1 +- 2i, and the roots of z^4 - 2 z + 5: no power is real.
-        ([5, -2, 1], {None}),
-        ([5, -2, 0, 0, 1], {None}),
-        # i sqrt 2, and sqrt 2 times a twelfth of a turn.
-        ([2, 0, 1], {2}),
-        ([4, 0, -2, 0, 1], {6}),
-    ],
+@cases(
+    "coefficients, expected",
+    # Primitive fifth, seventh, eighth, ninth and twelfth roots of unity.
+    ([1, 1, 1, 1, 1], {5}),
+    ([1] * 7, {7}),
+    ([1, 0, 0, 0, 1], {4}),
+    ([1, 0, 0, 1, 0, 0, 1], {9}),
+    ([1, 0, -1, 0, 1], {6}),
+    # i, 1 + i, a sixth of a turn, 3/2 + sqrt(3)/2 i; a real root alone and with a third.
+    ([1, 0, 1], {2}),
+    ([2, -2, 1], {4}),
+    ([1, -1, 1], {3}),
+    ([3, -3, 1], {6}),
+    ([-3, 1], {1}),
+    ([-2, 0, 0, 1], {1, 3}),
+    # 1 +- 2i, and the roots of z^4 - 2 z + 5: no power is real.
+    ([5, -2, 1], {None}),
+    ([5, -2, 0, 0, 1], {None}),
+    # i sqrt 2, and sqrt 2 times a twelfth of a turn.
+    ([2, 0, 1], {2}),
+    ([4, 0, -2, 0, 1], {6}),
 )
 def test_T14h_the_first_real_power_of_each_root(coefficients, expected):
     assert {real_power(x) for x in roots(*coefficients)} == expected
@@ -156,15 +155,13 @@ def test_T5a_the_gap_bound_is_the_product_of_heights_in_the_least_number_of_bits
     assert proportionality_bits((of([c], two, growth=Growth((two,), 0)),) * 2, [two]) == 64
 
 
-@pytest.mark.parametrize(
-    ("numerators", "together", "expected"),
-    [
-        # x = 1 +- 2 i: N = z and 3 z are proportional; z and 2 - z are not, though the real parts
-        # of x^2 agree, and x^2 and conj(x)^2 are two frequencies: their sum would agree.
-        (([0, 1], [0, 3]), False, True),
-        (([0, 1], [2, -1]), False, False),
-        (([0, 1], [2, -1]), True, False),
-    ],
+@cases(
+    "numerators, together, expected",
+    # x = 1 +- 2 i: N = z and 3 z are proportional; z and 2 - z are not, though the real parts
+    # of x^2 agree, and x^2 and conj(x)^2 are two frequencies: their sum would agree.
+    (([0, 1], [0, 3]), False, True),
+    (([0, 1], [2, -1]), False, False),
+    (([0, 1], [2, -1]), True, False),
 )
 def test_T5a_proportional_parts_are_proved_so_and_no_others(numerators, together, expected):
     parts = tuple(part([n], ([5, -2, 1], 1)) for n in numerators)
@@ -211,18 +208,16 @@ def doubled(last):
     return [64 << k for k in range(30) if 64 << k <= last]
 
 
-@pytest.mark.parametrize(
-    ("needed", "mode", "answer", "last"),
-    [
-        # 2 (448 + 64) = 1024: one bit less asks for 512 at most.
-        (448, Known(radius=1), None, 1024), (447, Known(radius=1), None, 512),
-        (449, Known(radius=1), None, 1024), (1, Known(radius=1), None, 128),
-        # Beyond the most bits equality is not tried.
-        (2**20, Known(radius=1), None, 2**21), (2**20 + 1, Known(radius=1), None, 2**15),
-        # The bound is 2^-10: what may be as large as that may be a difference.
-        (9.5, Known(radius=2.0**-10), None, 128), (9.5, Known(radius=2.0**-10.5), 0, 64),
-        (9.5, Known(2.0**-10), 1, 64), (9.5, Known(-(2.0**-10)), -1, 64),
-    ],
+@cases(
+    "needed, mode, answer, last",
+    # 2 (448 + 64) = 1024: one bit less asks for 512 at most.
+    (448, Known(radius=1), None, 1024), (447, Known(radius=1), None, 512),
+    (449, Known(radius=1), None, 1024), (1, Known(radius=1), None, 128),
+    # Beyond the most bits equality is not tried.
+    (2**20, Known(radius=1), None, 2**21), (2**20 + 1, Known(radius=1), None, 2**15),
+    # The bound is 2^-10: what may be as large as that may be a difference.
+    (9.5, Known(radius=2.0**-10), None, 128), (9.5, Known(radius=2.0**-10.5), 0, 64),
+    (9.5, Known(2.0**-10), 1, 64), (9.5, Known(-(2.0**-10)), -1, 64),
 )  # fmt: skip
 def test_T2_bits_are_spent_up_to_a_doubling_more_than_the_bound_asks_for(
     monkeypatch, needed, mode, answer, last

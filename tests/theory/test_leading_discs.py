@@ -12,6 +12,7 @@ from oversmoothing.theory.numbers.rounding import UNIT, at_precision, gamma
 from oversmoothing.theory.spectra import leading_discs
 from oversmoothing.theory.spectra.discs import components, enclose_all
 from oversmoothing.theory.spectra.leading_discs import leading_radii, quotient_radii
+from tests.support.cases import cases
 from tests.theory.test_discs import Chosen, chosen
 
 ONE = np.ones((1, 1))
@@ -40,17 +41,15 @@ def of_one(M: Any, t: float, error: float = 0.0, off: float = 0.0) -> tuple[floa
     return float(found), float(abs(off) + u * (left * s + gamma(n + 1)))
 
 
-@pytest.mark.parametrize(
-    ("M", "t", "error", "off"),
-    [
-        ([[0.9, 0.3], [0.02, 0.35]], 0.75, 0.0, 0.0),
-        ([[0.9, 0.3], [0.02, 0.35]], 0.75, 1e-3, 0.0),
-        ([[0.9, 0.3], [0.02, 0.35]], 0.75, 0.0, 0.01),
-        # What rounding may do, and nothing else: M = V U, then N V = 0, then N^2 = 0.
-        ([[0.75, 0.5], [0.0, 0.0]], 0.5, 0.0, 0.0),
-        ([[0.75, 0.0], [0.0, 0.25]], 0.5, 0.0, 0.0),
-        ([[1e-5, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]], 1e-6, 0.0, 0.0),
-    ],
+@cases(
+    "M, t, error, off",
+    ([[0.9, 0.3], [0.02, 0.35]], 0.75, 0.0, 0.0),
+    ([[0.9, 0.3], [0.02, 0.35]], 0.75, 1e-3, 0.0),
+    ([[0.9, 0.3], [0.02, 0.35]], 0.75, 0.0, 0.01),
+    # What rounding may do, and nothing else: M = V U, then N V = 0, then N^2 = 0.
+    ([[0.75, 0.5], [0.0, 0.0]], 0.5, 0.0, 0.0),
+    ([[0.75, 0.0], [0.0, 0.25]], 0.5, 0.0, 0.0),
+    ([[1e-5, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]], 1e-6, 0.0, 0.0),
 )
 def test_T10_the_radius_of_one_leading_eigenvalue_is_that_of_its_formula(
     M: Any, t: float, error: float, off: float

@@ -16,6 +16,7 @@ from oversmoothing.theory.support.files import to_json
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.corpora.marks import right_radii
 from tests.corpora.theory import near_tie
+from tests.support.cases import cases
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
 TIE = Fraction(-4, 3)
@@ -80,32 +81,28 @@ def test_what_is_beyond_the_floats_keeps_its_digits_in_words_and_json():
     assert told["distance_exact"] == "4.2971176265636830e-401"
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "text"),
-    [
-        ("3/4", "3/4", "3/4"),
-        ("0.12345678901", "0.12345678904", "0.1234567890"),
-        ("-1", "2", "-1 to 2"),
-        ("123456", "123457", "1.2346e+5"),
-    ],
+@cases(
+    "low, high, text",
+    ("3/4", "3/4", "3/4"),
+    ("0.12345678901", "0.12345678904", "0.1234567890"),
+    ("-1", "2", "-1 to 2"),
+    ("123456", "123457", "1.2346e+5"),
 )
 def test_a_number_is_written_in_the_digits_that_hold(low, high, text):
     assert Number(Fraction(low), Fraction(high)).text() == text
 
 
-@pytest.mark.parametrize(
-    ("number", "form", "text"),
-    [
-        # Just above the middle of 3.02 and 3.03, where the nearest float is below it.
-        ("3.02500000000000000007e-20", ".3g", "3.03e-20"),
-        ("3.02500000000000000007e-20", ".2e", "3.03e-20"),
-        # Past the middle by less than sixty digits show; the middle itself goes to the even digit.
-        ("-0.03125" + 300 * "0" + "1", ".3g", "-0.0313"),
-        ("-1/32", ".3g", "-0.0312"),
-        ("-5/2", "+.3g", "-2.5"),
-        ("0", ".3g", "0"),
-        ("1/3", ".6g", "0.333333"),
-    ],
+@cases(
+    "number, form, text",
+    # Just above the middle of 3.02 and 3.03, where the nearest float is below it.
+    ("3.02500000000000000007e-20", ".3g", "3.03e-20"),
+    ("3.02500000000000000007e-20", ".2e", "3.03e-20"),
+    # Past the middle by less than sixty digits show; the middle itself goes to the even digit.
+    ("-0.03125" + 300 * "0" + "1", ".3g", "-0.0313"),
+    ("-1/32", ".3g", "-0.0312"),
+    ("-5/2", "+.3g", "-2.5"),
+    ("0", ".3g", "0"),
+    ("1/3", ".6g", "0.333333"),
 )
 def test_printed_digits_are_the_number_rounded_once(number, form, text):
     assert format(Number.of(Fraction(number)), form) == text
@@ -141,14 +138,12 @@ def test_a_start_shows_what_decides_after_more_layers_than_floats_count(digits):
     assert (tie.tends_to, tie.shows_from) == ("infinity", 0)
 
 
-@pytest.mark.parametrize(
-    ("A", "h", "verdict_"),
-    [
-        ([[0.75, 0.25], [0.25, 0.75]], -4 / 3, "NON_SMOOTHING"),
-        ([[0.625, 0.375], [0.375, 0.625]], -1.6, "SMOOTHING"),
-        # Balls, for fractions are asked up to n = 24.
-        ((0.5 * np.eye(30) + 0.5 / 30).tolist(), -4 / 3, "NON_SMOOTHING"),
-    ],
+@cases(
+    "A, h, verdict_",
+    ([[0.75, 0.25], [0.25, 0.75]], -4 / 3, "NON_SMOOTHING"),
+    ([[0.625, 0.375], [0.375, 0.625]], -1.6, "SMOOTHING"),
+    # Balls, for fractions are asked up to n = 24.
+    ((0.5 * np.eye(30) + 0.5 / 30).tolist(), -4 / 3, "NON_SMOOTHING"),
 )
 def test_binary_numbers_near_a_tie_have_a_rate_and_a_margin_of_their_own(A, h, verdict_):
     """a = A_11 - A_12 over the row sum: rho_C = |1 + h| and rho_Q = |1 + h a|."""

@@ -20,6 +20,7 @@ from tests.oracle.moduli import TooHard
 from tests.oracle.onset import window
 from tests.oracle.start import Start
 from tests.oracle.system import System
+from tests.support.cases import cases
 from tests.support.tables import matrix
 
 AA = matrix("AA")
@@ -39,9 +40,7 @@ def floats(M):
 
 
 @pytest.mark.parametrize("form", [fractions, floats])
-@pytest.mark.parametrize(
-    ("h", "X0"), [("1/1000", (1, 2)), ("1/100000", (1, 2)), ("1/1000000", (10, 11))]
-)
+@cases("h, X0", ("1/1000", (1, 2)), ("1/100000", (1, 2)), ("1/1000000", (10, 11)))
 def test_a_start_in_which_consensus_leads_and_HFC_LFC_falls_shows_it_from_0(form, h, X0):
     """Consensus is 1.5 of (1, 2) in each token, what falls .5."""
     found = verdict(A=form(AA), H=form([[h]]), X0=form([[x] for x in X0]))

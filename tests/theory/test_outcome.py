@@ -11,11 +11,11 @@ import pytest
 
 import oversmoothing
 from oversmoothing.theory.depth.ratios import Ratio
-from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import DEPTH
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.verdict import check_depths, verdict
+from tests.support.refusals import refuses
 from tests.support.tables import floats, matrix
 
 
@@ -100,7 +100,8 @@ def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():
         math.inf,
         1,
         "NON_SMOOTHING",
-        {0: Ratio(0.5, -0.25, Fraction(1, 4)), 3: Ratio(math.inf, math.inf), 4: Ratio(None, None)},
+        {0: Ratio(0.5, -0.25, Fraction(1, 4)), 3: Ratio(math.inf, math.inf), 4: Ratio(None, None)}
+        | {5: Ratio(0.0, -math.inf)},
         True,
     )
     assert found.to_json_object() == {
@@ -121,8 +122,8 @@ def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():
         "verdict_x0": "NON_SMOOTHING",
         "shows_from": None,
         "hfc_lfc_squared": {"0": "1/4"},
-        "hfc_lfc": {"0": 0.5, "3": "inf", "4": None},
-        "log_hfc_lfc": {"0": -0.25, "3": "inf", "4": None},
+        "hfc_lfc": {"0": 0.5, "3": "inf", "4": None, "5": 0.0},
+        "log_hfc_lfc": {"0": -0.25, "3": "inf", "4": None, "5": "-inf"},
         "token_growth": None,
         "cosine_limits": None,
         "cos_min": None,
@@ -173,11 +174,9 @@ def test_T11_5_depths_are_whole_numbers_up_to_the_largest():
     assert check_depths(3) == [3] and check_depths(()) == [] and check_depths(0) == [0]
     assert check_depths([5, np.int64(2), 5]) == [2, 5] and check_depths(iter((4, 1))) == [1, 4]
     for bad in (0.5, -1, -1.0, True, 1.5, "3", float("nan"), [1e6, -1], None):
-        with pytest.raises(InputError, match="must be an integer"):
-            check_depths(bad)
+        refuses("must be an integer", check_depths, bad)
     for far in (DEPTH + 1, 2.0 * DEPTH, [3.0, DEPTH + 1]):
-        with pytest.raises(InputError, match="the most that is computed"):
-            check_depths(far)
+        refuses("the most that is computed", check_depths, far)
 
 
 def test_radii_are_printed_unless_rounding_leaves_no_digit_and_no_margin_where_it_decides():

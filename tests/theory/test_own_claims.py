@@ -17,7 +17,8 @@ from oversmoothing.theory.proofs import by, hypotheses, instances as exact, stra
 from oversmoothing.theory.proofs.evidence import read, show
 from oversmoothing.theory.proofs.own import ledger_with, names_of
 from oversmoothing.theory.proofs.run import Coverage
-from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 
 HEAD = "from oversmoothing import Claim, by, draw, exact, given\n"
 LAW = """
@@ -70,9 +71,8 @@ def ratio(X: np.ndarray) -> float:
 # ------------------------------------------------------------------------------------ the example
 
 
-def test_the_example_runs_as_it_is_written_one_claim_refuted_and_one_proved(prove, capsys):
-    assert oversmoothing.main(["prove", "--init", "mine.py"]) == 0
-    assert "oversmoothing prove mine.py" in capsys.readouterr().out
+def test_the_example_runs_as_it_is_written_one_claim_refuted_and_one_proved(prove, told):
+    assert "oversmoothing prove mine.py" in told(0, "prove", "--init", "mine.py")
     status, out, _ = prove(None, examples=200)
     assert status == 1
     assert "one-layer: refuted" in out and "one-layer-repaired: written" in out
@@ -95,14 +95,13 @@ def test_the_printed_counterexample_of_the_example_is_one_in_floats_too(prove):
     assert ratio(X + A @ X @ H.T) > ratio(X) * (1 + 1e-9)
 
 
-def test_the_example_names_every_hypothesis_and_replaces_no_file(prove, capsys):
+def test_the_example_names_every_hypothesis_and_replaces_no_file(prove, told):
     oversmoothing.main(["prove", "--init", "mine.py"])
     text = Path("mine.py").read_text()
     assert all(f"given.{name} " in text for name in names_of("given"))
     assert all(f"draw.{name}" in text for name in ("cases", "attention", "with_spectrum"))
     Path("mine.py").write_text("x = 1\n")
-    assert oversmoothing.main(["prove", "--init", "mine.py"]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "is there already" in told(2, "prove", "--init", "mine.py")
     assert Path("mine.py").read_text() == "x = 1\n"
     assert oversmoothing.main(["prove", "--init", "mine.txt"]) == 2
 
@@ -302,8 +301,7 @@ def test_a_thorough_search_goes_on_only_with_the_same_file(prove):
         assert status == 0 and f"{chunks} chunks to do" in err
     Coverage(Path("thorough.json"), Path("mine.py")).save()
     Path("mine.py").write_text(claim("return len(A) > 0"))
-    with pytest.raises(InputError, match="by other code"):
-        Coverage(Path("thorough.json"), Path("mine.py"))
+    refuses("by other code", lambda: Coverage(Path("thorough.json"), Path("mine.py")))
 
 
 # ------------------------------------------------------------------------------ what is refused
@@ -369,23 +367,17 @@ def test_a_file_that_is_not_there_is_refused(prove):
 # --------------------------------------------------------------------- the ledger, by bare names
 
 
-def test_a_bare_name_is_a_claim_of_the_ledger(capsys):
-    assert oversmoothing.main(["prove", "T4c", "--list"]) == 0
-    listed = capsys.readouterr().out
-    assert oversmoothing.main(["prove", "T4c", "--list"]) == 0
-    assert capsys.readouterr().out == listed and listed.startswith("T4c ")
+def test_a_bare_name_is_a_claim_of_the_ledger(told):
+    listed = told(0, "prove", "T4c", "--list")
+    assert told(0, "prove", "T4c", "--list") == listed and listed.startswith("T4c ")
     # A line for each claim, that fits the terminal.
-    assert oversmoothing.main(["prove", "T2", "--list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = told(0, "prove", "T2", "--list").splitlines()
     assert [line.split()[0] for line in lines] == ["T2a", "T2b", "T2c", "T2d", "T2d-ii", "T2e"]
     assert max(map(len, lines)) <= 100 and lines[1].endswith(" ...")
-    assert oversmoothing.main(["prove", "T2a", "--kind", "for all reals"]) == 0
-    alone = capsys.readouterr().out
+    alone = told(0, "prove", "T2a", "--kind", "for all reals")
     assert "1 claim: " in alone and alone.startswith("T2a: ")
-    assert oversmoothing.main(["prove", ""]) == 2
-    assert "no claim ''" in capsys.readouterr().err
-    assert oversmoothing.main(["prove", "T99"]) == 2
-    assert "no claim 'T99'. Chapter T9 has T9a, " in capsys.readouterr().err
+    assert "no claim ''" in told(2, "prove", "")
+    assert "no claim 'T99'. Chapter T9 has T9a, " in told(2, "prove", "T99")
 
 
 def test_a_claim_of_the_file_is_chosen_by_its_name(prove):
@@ -394,9 +386,13 @@ def test_a_claim_of_the_file_is_chosen_by_its_name(prove):
     assert status == 2 and "no claim 'T2b'; there are mine" in err
 
 
-@pytest.mark.parametrize(
-    ("low", "high"),
-    [("-21/20", "0"), ("-1", "1"), ("0", "1/1000000"), ("1/3", "334/1000"), ("-40", "25/2")],
+@cases(
+    "low, high",
+    ("-21/20", "0"),
+    ("-1", "1"),
+    ("0", "1/1000000"),
+    ("1/3", "334/1000"),
+    ("-40", "25/2"),
 )
 def test_an_interval_is_drawn_at_its_ends_near_them_and_all_through(low, high):
     """However short: in each of its quarters, and a five-hundredth of it from each end."""
@@ -499,13 +495,11 @@ def test_of_many_that_miss_a_hypothesis_all_examples_are_tried():
     assert len(seen) == 200 and len({*seen}) > 120
 
 
-def test_settings_that_name_claims_say_how_these_stand(capsys):
+def test_settings_that_name_claims_say_how_these_stand(told):
     words = ["prove", "T2b", "--kind", "sharp"]
-    assert oversmoothing.main(words) == 0
-    out = capsys.readouterr().out
+    out = told(0, *words)
     assert all(f"{name} is on record: machine-checked; not run here" in out for name in CITED)
-    assert oversmoothing.main(["prove", "T1a", "T2a", *words[1:]]) == 0
-    assert "not run here" not in capsys.readouterr().out
+    assert "not run here" not in told(0, "prove", "T1a", "T2a", *words[1:])
 
 
 CITED = ("T1a", "T2a")

@@ -43,7 +43,7 @@ from oversmoothing.theory.proofs.items import source
 from oversmoothing.theory.proofs.ledger import Ledger, claims, files, run_claim, standing
 from oversmoothing.theory.proofs.reals import ForAllReals, Sharp
 from oversmoothing.theory.proofs.search import Searched
-from oversmoothing.theory.support.errors import InputError
+from tests.support.refusals import refuses
 
 LEDGER = claims()
 QUICK = Effort(examples=40, second_opinion=False)
@@ -80,9 +80,11 @@ def swapped(kind: type[Any], change: Callable[[Any], Any], index: int = 0) -> Ch
     return apply
 
 
-def without(keep: Callable[[Any], bool]) -> Change:
-    """The claim without some of its evidence."""
-    return lambda claim: dataclasses.replace(claim, evidence=tuple(filter(keep, claim.evidence)))
+def without(*kinds: type[Any]) -> Change:
+    """The claim without its evidence of these classes."""
+    return lambda claim: dataclasses.replace(
+        claim, evidence=tuple(e for e in claim.evidence if not isinstance(e, kinds))
+    )
 
 
 def added(evidence: Any) -> Change:
@@ -114,19 +116,32 @@ def query(**values: Any) -> Change:
     return swapped(ForAllReals, lambda e: field(query=field(**values)(e.query))(e))
 
 
+def searched(**values: Any) -> Change:
+    """The first search, changed."""
+    return swapped(Searched, field(**values))
+
+
+def certified(*instances: Any) -> Change:
+    """The first certified evidence, which comes to this of its instances."""
+    return swapped(Certified, field(certify=lambda effort: iter(instances)))
+
+
+def residual(of: Callable[[], Any]) -> Change:
+    return swapped(Symbolic, field(residual=of))
+
+
+def neighbour(change: Callable[[Any], Any]) -> Change:
+    """The false neighbours of the first query, which are this one made of it."""
+    return swapped(ForAllReals, lambda e: field(mutations=(change(e),))(e))
+
+
+def measured(*found: float) -> Change:
+    return added(Simulated("x", lambda effort: [Measurement("r", 0.5, x, 1e-3) for x in found]))
+
+
 def sharp(change: Callable[[Any], Callable[[Any], Any]]) -> Change:
     """What the first sharp line states, changed."""
     return swapped(Sharp, lambda e: field(stated=change(e.stated)(e.stated))(e))
-
-
-def clause(k: int, old: str, new: str) -> Change:
-    def apply(claim: Claim) -> Claim:
-        assert old in claim.clauses[k - 1]
-        found = list(claim.clauses)
-        found[k - 1] = found[k - 1].replace(old, new)
-        return dataclasses.replace(claim, clauses=tuple(found))
-
-    return apply
 
 
 def predicate(k: int, **values: Any) -> Change:
@@ -158,66 +173,43 @@ def silent(*drawn: object) -> None:
 # --------------------------------------------------- what changes the status, as (claim, error)
 
 NEVER = Instance([[Fraction(1)]], [[Fraction(0)]])
+SO, ONE_IS_ONE, ONE_IS_TWO = (
+    Step(words, check)
+    for words, check in (
+        ("so it is", lambda: None),
+        ("1 is 1", lambda: asserts(1 == 1)),
+        ("1 is 2", lambda: asserts(1 == 2)),
+    )
+)
+OUTSIDE = [[Fraction(2)]], [[Fraction(1)]]
+ESCALATION, PSI = "N-2312.06182-escalation", "P-2401.04301v1-psi"
 STATUS: dict[str, tuple[str, Change]] = {
     "a hypothesis whose predicate is True": ("T1c", predicate(0, holds=lambda case: True)),
     "the predicate of an own hypothesis is True": ("T5d", predicate(4, holds=lambda case: True)),
     "a hypothesis that no instance violates": ("T2a", predicate(1, violated=())),
     "an open interval closed in a predicate": ("T3d", predicate(2, holds=given.CLOSED.holds)),
-    "a search whose law filters everything": ("T1b", swapped(Searched, field(law=filtered))),
-    "a search whose law asserts nothing": ("T1b", swapped(Searched, field(law=silent))),
-    "a search on instances outside the hypotheses": (
-        "T1h",
-        swapped(Searched, field(at=lambda *_: ([[Fraction(2)]], [[Fraction(1)]]))),
-    ),
-    "a search that draws nothing": ("T1b", swapped(Searched, field(draws=st.nothing()))),
-    "a law that a drawn example violates": (
-        "T2b",
-        swapped(Searched, field(law=lambda A, a, h: asserts(h < 1))),
-    ),
-    "0 of 12 instances certified": (
-        "T1g",
-        swapped(Certified, field(certify=lambda effort: iter([False] * 12))),
-    ),
-    "no instance to certify": ("T1g", swapped(Certified, field(certify=lambda effort: iter([])))),
-    "a certified instance that contradicts": (
-        "T1g",
-        swapped(Certified, field(certify=lambda effort: iter([True, "A = 1"]))),
-    ),
-    "an empty list of residuals": (
-        "N-2312.06182-escalation",
-        swapped(Symbolic, field(residual=list)),
-    ),
-    "a residual of None": (
-        "N-2312.06182-escalation",
-        swapped(Symbolic, field(residual=lambda: None)),
-    ),
-    "a wrong sign in an identity": (
-        "N-2312.06182-escalation",
-        swapped(Symbolic, field(residual=lambda: sp.Symbol("x"))),
-    ),
+    "a search whose law filters everything": ("T1b", searched(law=filtered)),
+    "a search whose law asserts nothing": ("T1b", searched(law=silent)),
+    "a search on instances outside the hypotheses": ("T1h", searched(at=lambda *_: OUTSIDE)),
+    "a search that draws nothing": ("T1b", searched(draws=st.nothing())),
+    "a law that a drawn example violates": ("T2b", searched(law=lambda A, a, h: asserts(h < 1))),
+    "0 of 12 instances certified": ("T1g", certified(*[False] * 12)),
+    "no instance to certify": ("T1g", certified()),
+    "a certified instance that contradicts": ("T1g", certified(True, "A = 1")),
+    "an empty list of residuals": (ESCALATION, residual(list)),
+    "a residual of None": (ESCALATION, residual(lambda: None)),
+    "a wrong sign in an identity": (ESCALATION, residual(lambda: sp.Symbol("x"))),
     "a step that checks nothing": ("T2e", one_step(1, check=lambda: None)),
     "a step that returns an empty list": ("T2e", one_step(1, check=list)),
     "a step that asserts over nothing": ("T2e", one_step(1, check=over_nothing)),
-    "a step that returns a residual that is not 0": (
-        "T1e",
-        one_step(1, check=lambda: sp.Integer(1)),
-    ),
+    "a step that returns a residual that is not 0": ("T1e", one_step(1, check=lambda: sp.S.One)),
     "a step that fails": ("T1e", one_step(1, check=lambda: asserts(False))),
     "a proof without steps": ("T1e", stepwise(lambda steps: ())),
     "the only step of a clause deleted": ("T14h", deleted_step(2)),
     "a step that covers its clause no more": ("T14f", one_step(3, covers=())),
-    "all queries of a claim deleted": (
-        "T8e-reversal",
-        without(lambda e: not isinstance(e, ForAllReals)),
-    ),
-    "all theorems and queries of T3b deleted": (
-        "T3b",
-        without(lambda e: not isinstance(e, ForAllReals | Formal)),
-    ),
-    "all theorems and queries of T2d deleted": (
-        "T2d",
-        without(lambda e: not isinstance(e, ForAllReals | Formal | Written)),
-    ),
+    "all queries of a claim deleted": ("T8e-reversal", without(ForAllReals)),
+    "all theorems and queries of T3b deleted": ("T3b", without(ForAllReals, Formal)),
+    "all theorems and queries of T2d deleted": ("T2d", without(ForAllReals, Formal, Written)),
     "a query that covers its clause no more": (
         "T8e-reversal",
         swapped(ForAllReals, field(covers=()), 3),
@@ -232,7 +224,7 @@ STATUS: dict[str, tuple[str, Change]] = {
     "a query without false neighbours": ("T1e", swapped(ForAllReals, field(mutations=()))),
     "a false neighbour that is true": (
         "T1e",
-        swapped(ForAllReals, lambda e: field(mutations=(field(query=e.query)(e.mutations[0]),))(e)),
+        neighbour(lambda e: field(query=e.query)(e.mutations[0])),
     ),
     "a statement that is false at a point beside it": (
         "T2a",
@@ -246,32 +238,21 @@ STATUS: dict[str, tuple[str, Change]] = {
     ),
     "a witness that is none": (
         "T1e",
-        swapped(
-            ForAllReals, lambda e: field(mutations=(field(witness=e.example)(e.mutations[0]),))(e)
-        ),
+        neighbour(lambda e: field(witness=e.example)(e.mutations[0])),
     ),
     "a theorem that is not there": ("T2b", swapped(Formal, field(theorem="T2_real.nothing"))),
-    "nothing measured": ("T11.2", added(Simulated("x", lambda effort: []))),
-    "a rate measured differently": (
-        "T11.2",
-        added(Simulated("x", lambda effort: [Measurement("r", 0.5, 0.6, 1e-3)])),
-    ),
-    "a measurement that is no number": (
-        "T11.2",
-        added(Simulated("x", lambda effort: [Measurement("r", 0.5, float("nan"), 1e-3)])),
-    ),
+    "nothing measured": ("T11.2", measured()),
+    "a rate measured differently": ("T11.2", measured(0.6)),
+    "a measurement that is no number": ("T11.2", measured(float("nan"))),
     "odds of two rows of attention bounded too well": (
         "N-2103.03404-doubly-exponential",
         query(conclusion="2*(u - v)*(r + 1) <= r - 1"),
     ),
     "covariances of tokens bounded too well": (
         "N-2206.03126-gradients",
-        swapped(Searched, field(law=lambda A, X, v: asserts(squared_diameter(X) < 4))),
+        searched(law=lambda A, X, v: asserts(squared_diameter(X) < 4)),
     ),
-    "a run of growing tokens that loses an end": (
-        "N-2305.05465-line",
-        swapped(Certified, field(certify=lambda effort: iter([True, "x = 2 -1"]))),
-    ),
+    "a run of growing tokens that loses an end": ("N-2305.05465-line", certified(True, "x = 2 -1")),
     "the factor of a scaled layer bounded from the wrong side": (
         "N-2502.05795-slows",
         query(conclusion="1 - h*(1-a)*s*g <= f"),
@@ -282,34 +263,28 @@ STATUS: dict[str, tuple[str, Change]] = {
     ),
     "a diameter that falls by the step alone": (
         "N-clustering2026-norms",
-        swapped(Searched, field(law=lambda A, X, eps: asserts(dobrushin(A) <= 1 - eps))),
+        searched(law=lambda A, X, eps: asserts(dobrushin(A) <= 1 - eps)),
     ),
     "LayerNorm said to keep the affine rank": (
         "N-2604.23681-linear-rank",
-        swapped(Searched, field(law=lambda X, *_: asserts(affine_rank(X) == rank(X)))),
+        searched(law=lambda X, *_: asserts(affine_rank(X) == rank(X))),
     ),
     "a counterexample that does not come out": (
-        "P-2401.04301v1-psi",
-        swapped(
-            Counterexample,
-            lambda e: field(steps=(*e.steps, Step("1 is 2", lambda: asserts(1 == 2))))(e),
-        ),
+        PSI,
+        swapped(Counterexample, lambda e: field(steps=(*e.steps, ONE_IS_TWO))(e)),
     ),
-    "a counterexample without an instance": (
-        "P-2401.04301v1-psi",
-        swapped(Counterexample, field(cases=())),
-    ),
+    "a counterexample without an instance": (PSI, swapped(Counterexample, field(cases=()))),
     "a counterexample whose steps check nothing": (
-        "P-2401.04301v1-psi",
-        swapped(Counterexample, lambda e: field(steps=(Step("so it is", lambda: None),))(e)),
+        PSI,
+        swapped(Counterexample, field(steps=(SO,))),
     ),
     "a refutation with a hypothesis that excludes nothing": (
-        "P-2401.04301v1-psi",
+        PSI,
         predicate(2, holds=lambda case: True),
     ),
     "a counterexample to a claim that is on record as proved": (
         "T2a",
-        added(Counterexample("no", (NEVER,), (Step("1 is 1", lambda: asserts(1 == 1)),))),
+        added(Counterexample("no", (NEVER,), (ONE_IS_ONE,))),
     ),
 }
 
@@ -324,7 +299,7 @@ def test_a_planted_error_changes_the_status(name: str) -> None:
 
 @pytest.mark.skipif(coq_version() is None, reason="Coq is not installed")
 def test_a_refutation_whose_theorem_coq_refuses_is_undecided() -> None:
-    claim = LEDGER["P-2401.04301v1-psi"]
+    claim = LEDGER[PSI]
     wrong = swapped(Formal, field(theorem="T2_real.nothing"))(claim)
     assert status_of(claim, wrong, {}) is Status.UNDECIDED
 
@@ -354,13 +329,11 @@ def test_a_claim_is_no_stronger_than_the_weakest_of_its_clauses() -> None:
 @pytest.mark.parametrize(("words", "said"), [("By T6b.", "circle"), ("By T99.", "no claim")])
 def test_a_circle_of_proofs_and_an_unknown_name_are_refused(words: str, said: str) -> None:
     circle = one_step(1, words=words)(LEDGER["T1e"])
-    with pytest.raises(InputError, match=said):
-        Ledger({**LEDGER, "T1e": circle}).cited([circle])
+    refuses(said, lambda: Ledger({**LEDGER, "T1e": circle}).cited([circle]))
 
 
 def test_evidence_for_a_clause_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match="no clause 7"):
-        one_step(1, covers=(7,))(LEDGER["T1e"])
+    refuses("no clause 7", lambda: one_step(1, covers=(7,))(LEDGER["T1e"]), error=ValueError)
 
 
 @pytest.mark.parametrize("scope", [Scope.SIZE, Scope.INSTANCE])

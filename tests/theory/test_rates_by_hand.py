@@ -25,6 +25,8 @@ from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.support.errors import InputError
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 from tests.support.tables import floats, matrix
 
 A2, A2_EXACT = floats("AA"), matrix("AA")
@@ -39,23 +41,19 @@ def in_balls(A, H, X0, eps):
 
 
 def test_rates_are_of_finite_eigenvalues():
-    with pytest.raises(InputError, match="h is empty"):
-        rank_rate([0.5], [])
-    with pytest.raises(InputError, match="a must be a list of finite eigenvalues"):
-        rank_rate([math.inf], [1.0])
+    refuses("h is empty", rank_rate, [0.5], [])
+    refuses("a must be a list of finite eigenvalues", rank_rate, [math.inf], [1.0])
 
 
-@pytest.mark.parametrize(
-    ("a", "h", "rate"),
-    [
-        # mu = [[2, 1/2], [3, 0]]: (3, 1/2) shares none, 2 x 0 shares none; over 3^2.
-        ([0.5], [2.0, -1.0], 0.5 / 3),
-        # mu = [[1, 3/4], [1, 1/2]]: the largest is 1, and 1 x 3/4 beats 1/2.
-        ([0.5], [0.0, -0.5], 0.75),
-        # mu = [[1, 1], [1, 1]]: two pairs that share no index tie.
-        ([0.5], [0.0, 0.0], 1.0),
-        ([1.0], [-1.0, -1.0], 0.0), ([], [1.0, 2.0], 0.0), ([0.5], [1.0], 0.0),
-    ],
+@cases(
+    "a, h, rate",
+    # mu = [[2, 1/2], [3, 0]]: (3, 1/2) shares none, 2 x 0 shares none; over 3^2.
+    ([0.5], [2.0, -1.0], 0.5 / 3),
+    # mu = [[1, 3/4], [1, 1/2]]: the largest is 1, and 1 x 3/4 beats 1/2.
+    ([0.5], [0.0, -0.5], 0.75),
+    # mu = [[1, 1], [1, 1]]: two pairs that share no index tie.
+    ([0.5], [0.0, 0.0], 1.0),
+    ([1.0], [-1.0, -1.0], 0.0), ([], [1.0, 2.0], 0.0), ([0.5], [1.0], 0.0),
 )  # fmt: skip
 def test_T4c_the_rank_rate_takes_two_pairs_that_share_no_index(a, h, rate):
     assert rank_rate(a, h) == pytest.approx(rate, abs=0)
@@ -63,22 +61,19 @@ def test_T4c_the_rank_rate_takes_two_pairs_that_share_no_index(a, h, rate):
 
 @pytest.mark.parametrize("bad", [[-0.1], [1.1], [0.5, 1.1], [0.5, -0.1], [math.nan]])
 def test_T5c_ratios_lie_between_0_and_1(bad):
-    with pytest.raises(InputError, match="between 0 and 1"):
-        effective_rank_excess(bad)
+    refuses("between 0 and 1", effective_rank_excess, bad)
 
 
 # --- Jordan blocks ---
 
 
-@pytest.mark.parametrize(
-    ("p", "h_is_zero", "q", "a_is_zero", "sizes"),
-    [
-        (2, False, 2, False, [3, 1]), (3, False, 2, False, [4, 2]), (2, False, 3, True, [3, 3]),
-        (2, True, 3, False, [2, 2, 2]), (2, True, 2, True, [2, 1, 1]),
-        (2, True, 4, True, [2, 2, 2, 1, 1]), (1, True, 1, True, [1]),
-        (3, False, 3, False, [5, 3, 1]), (3, True, 2, True, [2, 2, 1, 1]), (3, False, 2, True, [2,
-            2, 2]),
-    ],
+@cases(
+    "p, h_is_zero, q, a_is_zero, sizes",
+    (2, False, 2, False, [3, 1]), (3, False, 2, False, [4, 2]), (2, False, 3, True, [3, 3]),
+    (2, True, 3, False, [2, 2, 2]), (2, True, 2, True, [2, 1, 1]),
+    (2, True, 4, True, [2, 2, 2, 1, 1]), (1, True, 1, True, [1]),
+    (3, False, 3, False, [5, 3, 1]), (3, True, 2, True, [2, 2, 1, 1]), (3, False, 2, True, [2,
+        2, 2]),
 )  # fmt: skip
 def test_T6a_the_table_of_block_sizes(p, h_is_zero, q, a_is_zero, sizes):
     assert block_sizes(p, h_is_zero, q, a_is_zero) == sizes
@@ -87,24 +82,21 @@ def test_T6a_the_table_of_block_sizes(p, h_is_zero, q, a_is_zero, sizes):
 # --- certified depth ---
 
 
-@pytest.mark.parametrize(
-    ("K", "k", "rate", "eps", "depth"),
-    [
-        # K (1 + k eps) / eps = 2 (1 + 4/4) 4 = 16: four halvings.
-        (2.0, 4.0, 0.5, 0.25, 4), (2.0, 4.1, 0.5, 0.25, 5), (0.25, 0.0, 0.5, 0.25, 0),
-        (0.26, 0.0, 0.5, 0.25, 1), (100.0, 0.0, 0.0, 0.25, 1), (0.1, 0.0, 0.0, 0.25, 0),
-        (1.0, 0.0, 0.5, 2.0**-10, 10), (0.0, 0.0, 0.5, 0.1, 0),
-        *[(*x, None) for x in ((1.0, 0.0, 0.5, 0.0), (1.0, 0.0, 0.5, -1.0), (-1.0, 0.0, 0.5, 0.1),
-                               (1.0, -1.0, 0.5, 0.1), (1.0, 0.0, 1.0, 0.1), (1.0, 0.0, -0.1, 0.1),
-                               (math.nan, 0.0, 0.5, 0.1))],
-    ],
+@cases(
+    "K, k, rate, eps, depth",
+    # K (1 + k eps) / eps = 2 (1 + 4/4) 4 = 16: four halvings.
+    (2.0, 4.0, 0.5, 0.25, 4), (2.0, 4.1, 0.5, 0.25, 5), (0.25, 0.0, 0.5, 0.25, 0),
+    (0.26, 0.0, 0.5, 0.25, 1), (100.0, 0.0, 0.0, 0.25, 1), (0.1, 0.0, 0.0, 0.25, 0),
+    (1.0, 0.0, 0.5, 2.0**-10, 10), (0.0, 0.0, 0.5, 0.1, 0),
+    *[(*x, None) for x in ((1.0, 0.0, 0.5, 0.0), (1.0, 0.0, 0.5, -1.0), (-1.0, 0.0, 0.5, 0.1),
+                           (1.0, -1.0, 0.5, 0.1), (1.0, 0.0, 1.0, 0.1), (1.0, 0.0, -0.1, 0.1),
+                           (math.nan, 0.0, 0.5, 0.1))],
 )  # fmt: skip
 def test_T5d_the_depth_of_the_formula_is_rounded_up_and_never_negative(K, k, rate, eps, depth):
     if depth is not None:
         assert depth_from_constants(K=K, k=k, rate=rate, eps=eps) == depth
         return
-    with pytest.raises(InputError, match="need eps > 0"):
-        depth_from_constants(K=K, k=k, rate=rate, eps=eps)
+    refuses("need eps > 0", depth_from_constants, K=K, k=k, rate=rate, eps=eps)
 
 
 def test_T5d_for_normal_matrices_the_constant_is_that_of_X_0():
@@ -119,9 +111,10 @@ def test_T5d_for_normal_matrices_the_constant_is_that_of_X_0():
     assert (powers.rate, powers.K) == pytest.approx((balls.rate, balls.K))
 
 
-@pytest.mark.parametrize(
+@cases(
     "H",
-    [[["3/10", 20], [0, "3/10"]], [["1/2", 5, 0], [0, "1/2", 5], [0, 0, "1/2"]]],
+    [["3/10", 20], [0, "3/10"]],
+    [["1/2", 5, 0], [0, "1/2", 5], [0, 0, "1/2"]],
     ids=["two", "three"],
 )
 def test_T5d_powers_of_a_defective_H_bound_every_layer_of_its_transient(H):
@@ -190,15 +183,13 @@ def test_T5d_a_tie_has_no_depth_however_wide_its_balls_are():
         assert in_balls("AA", value, "1 2; 3 5", "1/9") is None
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X0", "depth"),
-    [
-        # A quotient that dies at once needs one layer; consensus and one token need none.
-        ("AA", "-2", "1; 2", 1), ("AA", "1/2", "1; 1", 0), ("1", "1/2", "3", 0),
-        ("1", "-1/2", "3", 0),
-        # No depth without smoothing, nor without content of the dominant left eigenvector.
-        ("AA", "-1/2", "1; 2", None), ("AA", "0", "1; 2", None), ("AA", "1/2", "1; -1", None),
-    ],
+@cases(
+    "A, H, X0, depth",
+    # A quotient that dies at once needs one layer; consensus and one token need none.
+    ("AA", "-2", "1; 2", 1), ("AA", "1/2", "1; 1", 0), ("1", "1/2", "3", 0),
+    ("1", "-1/2", "3", 0),
+    # No depth without smoothing, nor without content of the dominant left eigenvector.
+    ("AA", "-1/2", "1; 2", None), ("AA", "0", "1; 2", None), ("AA", "1/2", "1; -1", None),
 )  # fmt: skip
 def test_T5d_depths_at_their_ends_by_each_way(A, H, X0, depth):
     if depth != 0:

@@ -25,6 +25,7 @@ from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.exact import exact_stationary, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
+from tests.support.cases import cases
 from tests.support.tables import floats, matrix
 
 AA = np.array(floats("AA"))
@@ -43,19 +44,17 @@ def in_balls(given, depths):
 # --- of a verdict: exact, in balls, iterated, in closed form ---
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X0", "logs"),
-    [
-        # HFC/LFC starts at 1/3 and goes by (5/4)/(3/2) or (3/4)/(1/2) a layer.
-        ("AA", "1/2", "1; 2", {L: L * math.log(5 / 6) - math.log(3) for L in (0, 1, 2000, 2001,
-            10**6)}),
-        ("AA", "-1/2", "1; 2", {L: L * math.log(3 / 2) - math.log(3) for L in (0, 1, 1750, 1760,
-            2001, 10**4)}),
-        ("AA", "1/2", "1; 1", {0: -math.inf, 2: -math.inf, 2001: -math.inf}),
-        ("AA", "1/2", "1; -1", {0: math.inf, 1: math.inf, 100: math.inf}),
-        ("AA", "-1", "3; 1", {1: math.inf, 100: math.inf}),
-        ("AA", "1/2", "0; 0", {0: None, 1: None, ITERATED_DEPTH + 1: None}),
-    ],
+@cases(
+    "A, H, X0, logs",
+    # HFC/LFC starts at 1/3 and goes by (5/4)/(3/2) or (3/4)/(1/2) a layer.
+    ("AA", "1/2", "1; 2", {L: L * math.log(5 / 6) - math.log(3) for L in (0, 1, 2000, 2001,
+        10**6)}),
+    ("AA", "-1/2", "1; 2", {L: L * math.log(3 / 2) - math.log(3) for L in (0, 1, 1750, 1760,
+        2001, 10**4)}),
+    ("AA", "1/2", "1; 1", {0: -math.inf, 2: -math.inf, 2001: -math.inf}),
+    ("AA", "1/2", "1; -1", {0: math.inf, 1: math.inf, 100: math.inf}),
+    ("AA", "-1", "3; 1", {1: math.inf, 100: math.inf}),
+    ("AA", "1/2", "0; 0", {0: None, 1: None, ITERATED_DEPTH + 1: None}),
 )  # fmt: skip
 @pytest.mark.parametrize("way", [matrix, floats, floating_ratios])
 def test_T11_5_a_ratio_at_any_depth(A, H, X0, logs, way):
@@ -71,14 +70,12 @@ def test_T11_5_a_ratio_at_any_depth(A, H, X0, logs, way):
             assert found[depth].value == pytest.approx(value, rel=1e-8, abs=5e-324)
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X0", "depths"),
-    [
-        ("A3", "-1/2", "1; 2; 4", [ITERATED_DEPTH + 1, 3, ITERATED_DEPTH, 10**6]),
-        ("C3", "-9/10 0; 0 1/4", "1 2; 3 5; -2 1", [ITERATED_DEPTH + 1, ITERATED_DEPTH + 2, 10**5]),
-        # Without an eigenbasis every depth is iterated.
-        ("AA", "1/2 1; 0 1/2", "1 2; 3 5", [ITERATED_DEPTH + 1, 0]),
-    ],
+@cases(
+    "A, H, X0, depths",
+    ("A3", "-1/2", "1; 2; 4", [ITERATED_DEPTH + 1, 3, ITERATED_DEPTH, 10**6]),
+    ("C3", "-9/10 0; 0 1/4", "1 2; 3 5; -2 1", [ITERATED_DEPTH + 1, ITERATED_DEPTH + 2, 10**5]),
+    # Without an eigenbasis every depth is iterated.
+    ("AA", "1/2 1; 0 1/2", "1 2; 3 5", [ITERATED_DEPTH + 1, 0]),
 )
 def test_T11_5_deep_ratios_in_floats_are_those_in_balls_in_order(A, H, X0, depths):
     one = case(A, H, X0)
@@ -168,13 +165,11 @@ def test_T1a_a_feature_that_is_0_stays_0_beside_one_that_is_not(depth):
         assert not state.hfc[:, 1].any() or np.abs(state.hfc[:, 1]).max() < 1e-15
 
 
-@pytest.mark.parametrize(
-    ("c", "error"),
-    [
-        # 1 - 1/2^L of what the head took is gone, and what cancels has no relative error.
-        ([1.0, 0.0], math.inf),
-        ([1.0, 1.0], None),
-    ],
+@cases(
+    "c, error",
+    # 1 - 1/2^L of what the head took is gone, and what cancels has no relative error.
+    ([1.0, 0.0], math.inf),
+    ([1.0, 1.0], None),
 )
 def test_T9_the_error_of_a_head_s_state_is_that_of_the_sum(c, error):
     """X_L = X_0 + what the head added: where they cancel, the relative error has no bound."""
@@ -215,15 +210,13 @@ def log_ratio(logits, H, X0, depth):
         return float(mp.log(hfc / (mp.sqrt(n) * mp.norm(mp.matrix(mean)))))
 
 
-@pytest.mark.parametrize(
-    ("logits", "H", "X0"),
-    [
-        # At L = 2 both the mean of e^-747 and what is beside it cancel: e^-1495 is left.
-        ("-63 -810; 531 -432", "-1/2", "-2; -1"),
-        ("0 -400 -900; -1 0 -700; 3 -800 0", "-1/2", "1; 2; 4"),
-        ([[0.0, -math.inf], [0.0, 60.0]], "-1 1/2; 0 1/4", "1 2; 3 -1"),
-        ("1 2 1/2; 0 0 1; 2 -1 0", "1/2", "1; -3; 5/2"),
-    ],
+@cases(
+    "logits, H, X0",
+    # At L = 2 both the mean of e^-747 and what is beside it cancel: e^-1495 is left.
+    ("-63 -810; 531 -432", "-1/2", "-2; -1"),
+    ("0 -400 -900; -1 0 -700; 3 -800 0", "-1/2", "1; 2; 4"),
+    ([[0.0, -math.inf], [0.0, 60.0]], "-1 1/2; 0 1/4", "1 2; 3 -1"),
+    ("1 2 1/2; 0 0 1; 2 -1 0", "1/2", "1; -3; 5/2"),
     ids=["cancels twice", "nearly decoupled", "causal", "plain"],
 )
 def test_T11_5_a_ratio_of_logits_is_that_of_the_softmax_itself(logits, H, X0):
@@ -234,18 +227,16 @@ def test_T11_5_a_ratio_of_logits_is_that_of_the_softmax_itself(logits, H, X0):
         assert ratio.log == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("logits", "h", "X0", "logs"),
-    [
-        # A mean that doubly stochastic attention keeps at 0 stays 0.
-        ([[0.1, 0.7, -2.0], [-2.0, 0.1, 0.7], [0.7, -2.0, 0.1]], 0.5, [[1.0], [1.0], [-2.0]],
-         dict.fromkeys((0, 4, 5000), math.inf)),
-        # I + H = 0: the class mean is gone after a layer, and LFC is what the differences leave.
-        ([[0.0, -math.inf], [1.0, 0.0]], -1.0, [[2.0], [5.0]], {1: 0.0, 6: 0.0}),
-        ([[0.0, -math.inf], [1.0, 0.0]], -0.5, [[2.0], [2.0]], {0: -math.inf, 6: -math.inf}),
-        # e^-9000 twice is beyond the bits, and no number near it is said.
-        ([[0.0, -9000.0], [9000.0, 0.0]], -0.5, [[-2.0], [-1.0]], {2: None}),
-    ],
+@cases(
+    "logits, h, X0, logs",
+    # A mean that doubly stochastic attention keeps at 0 stays 0.
+    ([[0.1, 0.7, -2.0], [-2.0, 0.1, 0.7], [0.7, -2.0, 0.1]], 0.5, [[1.0], [1.0], [-2.0]],
+     dict.fromkeys((0, 4, 5000), math.inf)),
+    # I + H = 0: the class mean is gone after a layer, and LFC is what the differences leave.
+    ([[0.0, -math.inf], [1.0, 0.0]], -1.0, [[2.0], [5.0]], {1: 0.0, 6: 0.0}),
+    ([[0.0, -math.inf], [1.0, 0.0]], -0.5, [[2.0], [2.0]], {0: -math.inf, 6: -math.inf}),
+    # e^-9000 twice is beyond the bits, and no number near it is said.
+    ([[0.0, -9000.0], [9000.0, 0.0]], -0.5, [[-2.0], [-1.0]], {2: None}),
 )  # fmt: skip
 def test_T11_5_ratios_of_logits_that_are_0_infinite_or_unknown(logits, h, X0, logs):
     found = verdict(logits=logits, H=[[h]], X0=X0, depth=list(logs)).hfc_lfc

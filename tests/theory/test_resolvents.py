@@ -23,6 +23,8 @@ from oversmoothing.theory.verdict.of_start import by_projectors
 from oversmoothing.theory.verdict.resolvent import resolvent
 from oversmoothing.theory.verdict.start import start_content
 from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 from tests.support.tables import floats, identity, matrix
 
 X3 = "1 2; 3 5; -2 1"
@@ -35,14 +37,12 @@ def found_of(A, H, X0):
 # --- the resolvent ---
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X0"),
-    [
-        ("AA", "-1/2", "1; 2"),
-        ("A3", "1/2 1; 0 1/2", X3),
-        ("C3", "1/5 -3/2; 3/2 1/5", "1 2; 3 5; -2/3 1"),
-        ("1 0; 1/2 1/2", "-1", "1; 3"),
-    ],
+@cases(
+    "A, H, X0",
+    ("AA", "-1/2", "1; 2"),
+    ("A3", "1/2 1; 0 1/2", X3),
+    ("C3", "1/5 -3/2; 3/2 1/5", "1 2; 3 5; -2/3 1"),
+    ("1 0; 1/2 1/2", "-1", "1; 3"),
 )
 def test_T4e_the_resolvent_of_X_0_is_the_generating_function_of_its_states(A, H, X0):
     """The terms of N(z)/p(z) in powers of 1/z are the states, times the powers of the scale."""
@@ -77,8 +77,7 @@ def test_T4e_an_unlucky_prime_does_not_change_the_resolvent(monkeypatch, start):
 def test_T4e_what_no_prime_tells_apart_is_no_resolvent():
     """1 + a for a = 0 and for the product of all the primes: equal modulo each of them."""
     far = (2**62 - 57) * (2**62 - 87) * (2**62 - 117) * (2**61 - 1)
-    with pytest.raises(ArithmeticError, match="no prime"):
-        found_of(f"0 0; 0 {far}", "1", "1; 1")
+    refuses("no prime", found_of, f"0 0; 0 {far}", "1", "1; 1", error=ArithmeticError)
 
 
 def spread(n, kind):
@@ -105,14 +104,12 @@ def alike(values, seed):
     return product(P, D, from_flint(to_flint(P).inv()))
 
 
-@pytest.mark.parametrize(
-    ("kind", "values"),
-    [
-        ("cycle", ["1/2", "1/3", "1/5", "-1/7", "2/3"] * 2),
-        ("birth", ["-1/2", "-1/3", "-1/5", "-1/7", "-2/3"] * 2),
-        ("uniform", ["1/7"] * 10),
-        ("birth", ["-5/2", "-1/3", "-1/5", "1/7", "2/3"] * 2),
-    ],
+@cases(
+    "kind, values",
+    ("cycle", ["1/2", "1/3", "1/5", "-1/7", "2/3"] * 2),
+    ("birth", ["-1/2", "-1/3", "-1/5", "-1/7", "-2/3"] * 2),
+    ("uniform", ["1/7"] * 10),
+    ("birth", ["-5/2", "-1/3", "-1/5", "1/7", "2/3"] * 2),
 )
 def test_T4e_repeated_eigenvalues_are_decided_at_every_size(kind, values):
     """n d = 200: what floats decide, fractions do too, with the same limit."""
@@ -243,20 +240,18 @@ def test_T4e_a_decoder_of_many_tokens_with_Jordan_blocks_is_decided_for_each_X_0
 # --- what X_0 contains ---
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X0", "consensus", "quotient", "comparison"),
-    [
-        ("AA", "1/2", "1; 2", 1.5, 1.25, 1),
-        ("AA", "-1/2", "1; 2", 0.5, 0.75, -1),
-        ("AA", "-4/3", "1; 2", 1 / 3, 1 / 3, 0),
-        ("AA", "-1/2", "2; 2", 0.5, None, 1),
-        ("AA", "1/2", "1; -1", None, 1.25, -1),
-        # a = 1/2 and a = 1/5 under h = 1/2: 5/4 and 11/10.
-        ("A3", "1/2", "1; 2; 4", 1.5, 1.25, 1),
-        ("AA", "-2", "1; 2", 1.0, 0.0, 1),
-        ("AA", "-2", "1; -1", None, 0.0, None),
-        ("7/10 3/10; 3/10 7/10", "-5/2", "1; -1", None, 0.0, None),
-    ],
+@cases(
+    "A, H, X0, consensus, quotient, comparison",
+    ("AA", "1/2", "1; 2", 1.5, 1.25, 1),
+    ("AA", "-1/2", "1; 2", 0.5, 0.75, -1),
+    ("AA", "-4/3", "1; 2", 1 / 3, 1 / 3, 0),
+    ("AA", "-1/2", "2; 2", 0.5, None, 1),
+    ("AA", "1/2", "1; -1", None, 1.25, -1),
+    # a = 1/2 and a = 1/5 under h = 1/2: 5/4 and 11/10.
+    ("A3", "1/2", "1; 2; 4", 1.5, 1.25, 1),
+    ("AA", "-2", "1; 2", 1.0, 0.0, 1),
+    ("AA", "-2", "1; -1", None, 0.0, None),
+    ("7/10 3/10; 3/10 7/10", "-5/2", "1; -1", None, 0.0, None),
 )
 def test_T4e_the_radii_of_a_start_are_those_of_the_modes_it_contains(
     A, H, X0, consensus, quotient, comparison

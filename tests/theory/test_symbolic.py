@@ -15,75 +15,59 @@ from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.symbolic.symbolic_layer import said
 from oversmoothing.theory.verdict.symbolic.symbolic_verdict import when
 from tests.oracle.truth import truth
+from tests.support.cases import cases
 from tests.support.conditions import extremes, holds
+from tests.support.refusals import refuses
 
 
-def circulant(*row: str) -> list[list[str]]:
-    n = len(row)
-    return [[row[(j - i) % n] for j in range(n)] for i in range(n)]
+def matrix(text: str) -> list[list[str]]:
+    return [row.split() for row in text.split(";")]
+
+
+def circulant(text: str) -> list[list[str]]:
+    row = text.split()
+    return [[row[(j - i) % len(row)] for j in range(len(row))] for i in range(len(row))]
 
 
 def mixing(n: int) -> list[list[str]]:
     return [[f"a + (1-a)/{n}" if i == j else f"(1-a)/{n}" for j in range(n)] for i in range(n)]
 
 
-TWO = [["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]]
+TWO = matrix("(1+a)/2 (1-a)/2; (1-a)/2 (1+a)/2")
+ONE, TURNED, HALF = [["h"]], matrix("h k; -k h"), matrix("3/4 1/4; 1/4 3/4")
 # (A, H, form): real and complex spectra, defective ones, several closed classes.
 CASES = {
-    "one": (TWO, [["h"]], "closed form"),
-    "diagonal": (TWO, [["h", 0], [0, "k"]], "closed form"),
-    "symmetric": (
-        [["1/2+a", "1/2-a"], ["1/2-a", "1/2+a"]], [["h", "k"], ["k", "h"]], "closed form"
-    ),
-    "turning": (TWO, [["h", "k"], ["-k", "h"]], "closed form"),
-    "any-2x2": (TWO, [["h", "k"], ["l", "m"]], "closed form"),
-    "two-rates": ([["1-p", "p"], ["q", "1-q"]], [["h"]], "closed form"),
-    "jordan": (TWO, [["h", 1], [0, "h"]], "closed form"),
-    "turning-attention": (circulant("p", "q", "1-p-q"), [["h"]], "closed form"),
-    "both-turning": (circulant("p", "q", "1-p-q"), [["h", "k"], ["-k", "h"]], "closed form"),
-    "mixing-3": (mixing(3), [["h", 1], ["k", "h"]], "closed form"),
-    "causal": ([[1, 0, 0], ["p", "1-p", 0], ["q", "1/4", "3/4-q"]], [["h"]], "closed form"),
+    "one": (TWO, ONE, "closed form"),
+    "diagonal": (TWO, matrix("h 0; 0 k"), "closed form"),
+    "symmetric": (matrix("1/2+a 1/2-a; 1/2-a 1/2+a"), matrix("h k; k h"), "closed form"),
+    "turning": (TWO, TURNED, "closed form"),
+    "any-2x2": (TWO, matrix("h k; l m"), "closed form"),
+    "two-rates": (matrix("1-p p; q 1-q"), ONE, "closed form"),
+    "jordan": (TWO, matrix("h 1; 0 h"), "closed form"),
+    "turning-attention": (circulant("p q 1-p-q"), ONE, "closed form"),
+    "both-turning": (circulant("p q 1-p-q"), TURNED, "closed form"),
+    "mixing-3": (mixing(3), matrix("h 1; k h"), "closed form"),
+    "causal": (matrix("1 0 0; p 1-p 0; q 1/4 3/4-q"), ONE, "closed form"),
     "symmetric-3": (
-        [["1-p-q", "p", "q"], ["p", "1-p", 0], ["q", 0, "1-q"]],
-        [["h", "1/2"], ["1/2", "k"]],
-        "closed form",
+        matrix("1-p-q p q; p 1-p 0; q 0 1-q"), matrix("h 1/2; 1/2 k"), "closed form"
     ),
-    "classes": ([["1-p", "p", 0], ["q", "1-q", 0], [0, 0, 1]], [["h"]], "closed form"),
-    "path-4": (
-        [["1-a", "a", 0, 0], ["a", "1-2*a", "a", 0], [0, "a", "1-2*a", "a"], [0, 0, "a", "1-a"]],
-        [["h"]],
-        "closed form",
-    ),
-    "ring-4": (circulant("p", "q", "0", "1-p-q"), [["h"]], "closed form"),
+    "classes": (matrix("1-p p 0; q 1-q 0; 0 0 1"), ONE, "closed form"),
+    "path-4": (matrix("1-a a 0 0; a 1-2*a a 0; 0 a 1-2*a a; 0 0 a 1-a"), ONE, "closed form"),
+    "ring-4": (circulant("p q 0 1-p-q"), ONE, "closed form"),
     "cubic-attention": (
-        [
-            ["p", 0, "1-p", 0],
-            ["1/4", "1/4", "1/4", "1/4"],
-            [0, "1/2", "1/2", 0],
-            ["1/3", 0, "p/2", "2/3-p/2"],
-        ],
-        [["h"]],
-        "cells",
+        matrix("p 0 1-p 0; 1/4 1/4 1/4 1/4; 0 1/2 1/2 0; 1/3 0 p/2 2/3-p/2"), ONE, "cells"
     ),
     "symmetric-4": (
-        [["1-p", "p", 0, 0], ["p", ".5-p", ".5", 0], [0, ".5", ".25", ".25"], [0, 0, ".25", ".75"]],
-        [["h", 1], [1, "-h"]],
+        matrix("1-p p 0 0; p .5-p .5 0; 0 .5 .25 .25; 0 0 .25 .75"), matrix("h 1; 1 -h"),
         "closed form",
     ),
-    "mixing-5": (mixing(5), [["h", "k"], [1, "h"]], "closed form"),
-    "ring-5": (circulant("a", "1-a", "0", "0", "0"), [["h"]], "cells"),
+    "mixing-5": (mixing(5), matrix("h k; 1 h"), "closed form"),
+    "ring-5": (circulant("a 1-a 0 0 0"), ONE, "cells"),
     "line-5": (
-        [
-            ["1-a", "a", 0, 0, 0],
-            ["a/2", "1-a", "a/2", 0, 0],
-            [0, "a/2", "1-a", "a/2", 0],
-            [0, 0, "a/2", "1-a", "a/2"],
-            [0, 0, 0, "a", "1-a"],
-        ],
-        [["-3/2"]],
-        "closed form",
+        matrix("1-a a 0 0 0; a/2 1-a a/2 0 0; 0 a/2 1-a a/2 0; 0 0 a/2 1-a a/2; 0 0 0 a 1-a"),
+        [["-3/2"]], "closed form",
     ),
-    "cubic-values": (TWO, [["h", 1, 0], [0, "h", 1], ["k", 0, -1]], "cells"),
+    "cubic-values": (TWO, matrix("h 1 0; 0 h 1; k 0 -1"), "cells"),
 }  # fmt: skip
 ORDER = (Outcome.SMOOTHING, Outcome.TIE, Outcome.NON_SMOOTHING)
 
@@ -218,20 +202,20 @@ def test_one_eigenvalue_smooths_above_zero_and_below_the_threshold() -> None:
 def test_a_turning_h_smooths_outside_the_disc() -> None:
     """T3b as a condition: (1 + a) |h|^2 + 2 Re h > 0."""
     h, k, a = sp.symbols("h k a", real=True)
-    found = oversmoothing.symbolic(TWO, [["h", "k"], ["-k", "h"]]).verdict()
+    found = oversmoothing.symbolic(TWO, TURNED).verdict()
     assert found.smooths == sp.Gt(sp.expand((1 + a) * (h**2 + k**2) + 2 * h), 0)
 
 
 def test_one_parameter_is_solved_on_the_line_with_its_edges() -> None:
     h = sp.Symbol("h", real=True)
-    found = oversmoothing.symbolic([["3/4", "1/4"], ["1/4", "3/4"]], [["h"]]).verdict()
+    found = oversmoothing.symbolic(HALF, [["h"]]).verdict()
     assert found.smooths == sp.Or(h > 0, h < sp.Rational(-4, 3))
     a = sp.Symbol("a", real=True)
     never = oversmoothing.symbolic(TWO, [["-1/2"]]).verdict()
     assert never.smooths is sp.false and never.ties == sp.Eq(a, 1)
     assert never.does_not == sp.And(a >= -1, a < 1)
     # An irrational boundary: h^2 - 2 = 0 multiplied into the eigenvalue.
-    crossing = oversmoothing.symbolic([["3/4", "1/4"], ["1/4", "3/4"]], [["t**2 - 2"]]).verdict()
+    crossing = oversmoothing.symbolic(HALF, [["t**2 - 2"]]).verdict()
     t = sp.Symbol("t", real=True)
     assert crossing.ties.subs(t, sp.sqrt(2)) == sp.true
     assert crossing.subs(t=2) is Outcome.SMOOTHING and crossing.subs(t=1) is Outcome.NON_SMOOTHING
@@ -271,30 +255,25 @@ def test_what_is_assumed_is_stated_and_never_taken_in_silence() -> None:
     a = sp.Symbol("a", real=True)
     assert sp.Eq(a - b + 1, 1) in found.assumed and sp.Ge(1 - b, 0) in found.assumed
     assert "real b" in str(found.verdict())
-    with pytest.raises(InputError, match="no attention"):
-        found.verdict().subs(a="1/2", b="1/3", h=1)
+    refuses("no attention", lambda: found.verdict().subs(a="1/2", b="1/3", h=1))
     positive = sp.Symbol("h", positive=True)
-    settled = oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[[positive]])
-    with pytest.raises(InputError, match="declared positive"):
-        settled.subs(h=-1)
+    settled = oversmoothing.verdict(A=HALF, H=[[positive]])
+    refuses("declared positive", settled.subs, h=-1)
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "words"),
-    [
-        ([["a", "1-a"], ["1", "1"]], [["h"]], "row 1 sums to 2"),
-        ([["a", "1-a"], ["3/2", "-1/2"]], [["h"]], "negative"),
-        ([["a", "1-a"], ["1-a", "a"]], [["h", "k"]], "must be square"),
-        ([["a", "1-a"], ["1-a", "a"]], [["__import__('os')"]], "no expression"),
-        ([["a", "1-a"], ["1-a", "a"]], [[sp.exp(sp.Symbol("h"))]], "rational function"),
-        ([["a", "1-a"], ["1-a", "a"]], [[sp.Symbol("h") * 0.5]], "float beside parameters"),
-        ([["a", "1-a"], ["1-a", "a"]], [[sp.Symbol("h", imaginary=True)]], "not real"),
-        ([[sp.Symbol("a", positive=True), 1 - sp.Symbol("a")], [0, 1]], [["h"]], "two different"),
-    ],
+@cases(
+    "A, H, words",
+    ([["a", "1-a"], ["1", "1"]], [["h"]], "row 1 sums to 2"),
+    ([["a", "1-a"], ["3/2", "-1/2"]], [["h"]], "negative"),
+    ([["a", "1-a"], ["1-a", "a"]], [["h", "k"]], "must be square"),
+    ([["a", "1-a"], ["1-a", "a"]], [["__import__('os')"]], "no expression"),
+    ([["a", "1-a"], ["1-a", "a"]], [[sp.exp(sp.Symbol("h"))]], "rational function"),
+    ([["a", "1-a"], ["1-a", "a"]], [[sp.Symbol("h") * 0.5]], "float beside parameters"),
+    ([["a", "1-a"], ["1-a", "a"]], [[sp.Symbol("h", imaginary=True)]], "not real"),
+    ([[sp.Symbol("a", positive=True), 1 - sp.Symbol("a")], [0, 1]], [["h"]], "two different"),
 )
 def test_what_cannot_be_used_is_refused_in_a_sentence(A, H, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        oversmoothing.symbolic(A, H)
+    refuses(words, oversmoothing.symbolic, A, H)
 
 
 @pytest.mark.parametrize("name", ["diagonal", "turning", "ring-4", "jordan", "cubic-values"])
@@ -323,7 +302,7 @@ def test_a_condition_is_said_in_words_with_brackets_where_and_and_or_mix() -> No
     assert said(sp.true) == "always" and said(sp.false) == "never"
     # A condition without exceptions is no "iff".
     positive = sp.Symbol("h", positive=True)
-    printed = str(oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[[positive]]))
+    printed = str(oversmoothing.verdict(A=HALF, H=[[positive]]))
     assert "smooths: always" in printed and "ties: never" in printed
 
 
@@ -344,33 +323,26 @@ def test_a_picture_says_what_its_letters_are_and_gives_the_matrices_or_their_siz
 
 # --- in X_0 ---
 
-HALF = [["3/4", "1/4"], ["1/4", "3/4"]]
 # (A, H, X0): spectra real, complex on one side and on both, defective, of several closed classes.
 STARTS = {
-    "one": (*CASES["one"][:2], [["x"], ["y"]]),
-    "start-alone": (HALF, [["-4/3", "0"], ["0", "-1/2"]], [["x", "y"], ["z", "1"]]),
-    "diagonal": (*CASES["diagonal"][:2], [["x", "y"], ["y", "1"]]),
-    "triangular": (HALF, [["h", 1], [0, "k"]], [["x", "y"], ["0", "1"]]),
-    "any-2x2": (*CASES["any-2x2"][:2], [["1", "x"], ["y", "x"]]),
-    "turning": (*CASES["turning"][:2], [["x", "y"], ["y", "x"]]),
-    "two-rates": (*CASES["two-rates"][:2], [["x"], ["1 - x"]]),
-    "jordan": (*CASES["jordan"][:2], [["x", "y"], ["1", "y"]]),
-    "turning-attention": (*CASES["turning-attention"][:2], [["x"], ["y"], ["1"]]),
-    "both-turning": (
-        [["1/10", "4/5", "1/10"], ["1/10", "1/10", "4/5"], ["4/5", "1/10", "1/10"]],
-        [["h", "k"], ["-k", "h"]],
-        [["x", "y"], ["-x", "y"], ["0", "1"]],
-    ),
+    "one": (TWO, ONE, matrix("x; y")),
+    "start-alone": (HALF, matrix("-4/3 0; 0 -1/2"), matrix("x y; z 1")),
+    "diagonal": (*CASES["diagonal"][:2], matrix("x y; y 1")),
+    "triangular": (HALF, matrix("h 1; 0 k"), matrix("x y; 0 1")),
+    "any-2x2": (*CASES["any-2x2"][:2], matrix("1 x; y x")),
+    "turning": (TWO, TURNED, matrix("x y; y x")),
+    "two-rates": (*CASES["two-rates"][:2], matrix("x; 1-x")),
+    "jordan": (*CASES["jordan"][:2], matrix("x y; 1 y")),
+    "turning-attention": (*CASES["turning-attention"][:2], matrix("x; y; 1")),
+    "both-turning": (circulant("1/10 4/5 1/10"), TURNED, matrix("x y; -x y; 0 1")),
     # (h, a) and (h, conj a) apart: x of the one, y of the other.
     "turning-together": (
-        circulant("1/10", "1/2", "1/10", "3/10"),
-        [["h", "k"], ["-k", "h"]],
-        [["1 + x + y", "z"], ["1", "z + y - x"], ["1 - x - y", "z"], ["1", "z + x - y"]],
+        circulant("1/10 1/2 1/10 3/10"), TURNED, matrix("1+x+y z; 1 z+y-x; 1-x-y z; 1 z+x-y")
     ),
-    "causal": (*CASES["causal"][:2], [["x"], ["y"], ["1"]]),
-    "classes": (*CASES["classes"][:2], [["x"], ["y"], ["1"]]),
-    "mixing-3": (*CASES["mixing-3"][:2], [["x", 0], ["1", "y"], ["0", "y"]]),
-    "path-4": (*CASES["path-4"][:2], [["x"], ["y"], ["y"], ["x"]]),
+    "causal": (*CASES["causal"][:2], matrix("x; y; 1")),
+    "classes": (*CASES["classes"][:2], matrix("x; y; 1")),
+    "mixing-3": (*CASES["mixing-3"][:2], matrix("x 0; 1 y; 0 y")),
+    "path-4": (*CASES["path-4"][:2], matrix("x; y; y; x")),
 }  # fmt: skip
 FIVE = ("smooths", "ties", "does_not", "trivial", "undefined")
 OUTCOMES = [Outcome[name] for name in
@@ -467,23 +439,19 @@ def test_what_has_no_closed_form_is_said_in_a_sentence_and_each_point_is_decided
     assert alone.form == "closed form" and alone.subs(x=1, h=1) is Outcome.TRIVIAL
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: oversmoothing.symbolic(TWO, [["h"]], [["x"]]), "must be .2, 1."),
-        (lambda: oversmoothing.symbolic(TWO, [["h"]]).verdict([[sp.exp(sp.Symbol("x"))], [1]]),
-         "rational function"),
-        (lambda: oversmoothing.Layer(A=TWO, H=[["h"]]).verdict([["x"], [1]], depth=3), "depth"),
-        (lambda: oversmoothing.symbolic(*STARTS["one"]).verdict().subs(a=2, h=1, x=1, y=1),
-         "no attention"),
-    ],
+@cases(
+    "call, words",
+    (lambda: oversmoothing.symbolic(TWO, [["h"]], [["x"]]), "must be .2, 1."),
+    (lambda: oversmoothing.symbolic(TWO, [["h"]]).verdict([[sp.exp(sp.Symbol("x"))], [1]]),
+     "rational function"),
+    (lambda: oversmoothing.Layer(A=TWO, H=[["h"]]).verdict([["x"], [1]], depth=3), "depth"),
+    (lambda: oversmoothing.symbolic(*STARTS["one"]).verdict().subs(a=2, h=1, x=1, y=1),
+     "no attention"),
 )  # fmt: skip
 def test_an_x0_that_cannot_be_used_is_refused_in_a_sentence(call, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        call()
+    refuses(words, call)
 
 
 def test_a_region_of_four_parameters_says_that_three_are_the_most() -> None:
-    layer = oversmoothing.Layer(A=[["1-p", "p"], ["q", "1-q"]], H=[["h", "k"], ["-k", "h"]])
-    with pytest.raises(InputError, match="h, k, p, q: a region has 3 at most\nput numbers"):
-        layer.region(h=(-1, 1))
+    layer = oversmoothing.Layer(A=[["1-p", "p"], ["q", "1-q"]], H=TURNED)
+    refuses("h, k, p, q: a region has 3 at most\nput numbers", layer.region, h=(-1, 1))

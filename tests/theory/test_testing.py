@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 import oversmoothing
 from oversmoothing.testing import Claim, Refuted, by, check, draw, exact
+from tests.support.processes import python
+from tests.support.refusals import refuses
 
-ROOT = Path(__file__).resolve().parents[2]
 FILE = """
 from oversmoothing.testing import Claim, by, draw, exact, given
 
@@ -72,8 +69,7 @@ def test_a_claim_that_could_not_be_asked_fails_too() -> None:
         return None
 
     claim = Claim(name="silent", clauses=("Nothing.",), evidence=(by.law(silent, draw.cases()),))
-    with pytest.raises(Refuted, match="could not be asked"):
-        check(claim, examples=5)
+    refuses("could not be asked", check, claim, examples=5, error=Refuted)
 
 
 def test_the_plugin_makes_a_test_of_a_claim_and_prints_its_counterexample(tmp_path) -> None:
@@ -87,15 +83,9 @@ def test_the_plugin_makes_a_test_of_a_claim_and_prints_its_counterexample(tmp_pa
         "--claim-examples",
         "50",
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *words, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        # Alone, and once: installed, pytest finds the plugin by itself.
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-        timeout=120,
-    )
+    # Alone, and once: installed, pytest finds the plugin by itself.
+    alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = python("-m", "pytest", *words, tmp_path, cwd=tmp_path, env=alone)
     assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout, done.stdout
     assert "claims: 50 examples, seed 0" in done.stdout
     assert "never-falls is refuted: With h in [-1, 0)" in done.stdout

@@ -16,6 +16,7 @@ from oversmoothing.theory.verdict import of_start
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Decided
 from oversmoothing.theory.verdict.verdict import NEAR, verdict
+from tests.support.cases import cases
 from tests.support.tables import floats, holds, identity, matrix, row, table
 
 S, N, T, U = "SMOOTHING", "NON_SMOOTHING", "TIE", "UNDECIDED"
@@ -321,9 +322,7 @@ def test_T4e_in_floats_what_rounding_can_change_is_open(A, H, X0, by, said):
     holds(A, H, X0, "floats", said)
 
 
-@pytest.mark.parametrize(
-    ("n", "d", "looked"), [(8, 3, True), (6, 4, True), (5, 5, False), (8, 4, False)]
-)
+@cases("n, d, looked", (8, 3, True), (6, 4, True), (5, 5, False), (8, 4, False))
 def test_T14_tokens_of_short_floats_are_looked_at_up_to_24_entries(n, d, looked):
     A = [[1.0] + [0.0] * (n - 1) for _ in range(n)]
     X0 = [[float(i + j) for j in range(d)] for i in range(n)]
@@ -387,19 +386,17 @@ def test_T2b_the_distance_to_a_tie_is_that_of_the_worst_change_of_A_and_H():
 # --- where sizes end ---
 
 
-@pytest.mark.parametrize(
-    ("H", "X0", "expected", "tends_to", "words"),
-    [
-        # By discs, as far as rounding does not decide.
-        ("1/2", "1; 2", S, "zero", ""),
-        ("-1/2", "1; 2", N, None, ""),
-        ("-4/3", "1; 2", U, None, "too many modes"),
-        ("1/2 0; 0 1/2", "1 2; 2 5", U, None, "too many modes"),
-        ("1/2", "3; -4", S, "zero", ""),
-        # One mode is few enough.
-        ("1/2", "3; -3", N, "infinity", ""),
-        ("1/2", "2; 2", "TRIVIAL", "zero", "at consensus already"),
-    ],
+@cases(
+    "H, X0, expected, tends_to, words",
+    # By discs, as far as rounding does not decide.
+    ("1/2", "1; 2", S, "zero", ""),
+    ("-1/2", "1; 2", N, None, ""),
+    ("-4/3", "1; 2", U, None, "too many modes"),
+    ("1/2 0; 0 1/2", "1 2; 2 5", U, None, "too many modes"),
+    ("1/2", "3; -4", S, "zero", ""),
+    # One mode is few enough.
+    ("1/2", "3; -3", N, "infinity", ""),
+    ("1/2", "2; 2", "TRIVIAL", "zero", "at consensus already"),
 )
 def test_T4e_a_start_with_more_modes_than_are_told_apart(
     monkeypatch, H, X0, expected, tends_to, words
@@ -413,10 +410,10 @@ def test_T4e_a_start_with_more_modes_than_are_told_apart(
     assert words in found.reason
 
 
-@pytest.mark.parametrize(
-    ("H", "expected"),
-    [("0.5", "TRIVIAL"), ("-1", U), ("-1 0; 0 0.5", U), ("-1 1; 0 -1", U), ("-2 0; 0 -2",
-    "TRIVIAL")],
+@cases(
+    "H, expected",
+    ("0.5", "TRIVIAL"), ("-1", U), ("-1 0; 0 0.5", U), ("-1 1; 0 -1", U), ("-2 0; 0 -2",
+    "TRIVIAL"),
 )  # fmt: skip
 def test_T11_1_a_start_at_consensus_of_too_many_modes_lasts_where_1_plus_h_is_not_0(
     monkeypatch, H, expected

@@ -30,6 +30,7 @@ from oversmoothing.theory.verdict.leading import TokenGrowth
 from oversmoothing.theory.verdict.limits import Limits
 from oversmoothing.theory.verdict.stages import BALL_SIZE
 from oversmoothing.theory.verdict.verdict import verdict
+from tests.support.cases import cases
 from tests.support.tables import matrix
 
 
@@ -52,44 +53,40 @@ def test_at_a_tie_what_slower_terms_do_stands_in_the_first_lines(H, does):
     assert "slower terms" not in str(verdict(A=A, H=matrix("1")))
 
 
-@pytest.mark.parametrize(
-    ("z", "text"),
-    [
-        (complex(1.5, 0), "1.5"),
-        (complex(-1, 2), "-1+2i"),
-        (complex(0.25, -0.5), "0.25-0.5i"),
-        # An imaginary part of rounding is not shown: 1e-15 of the number, or of 1.
-        (complex(1, 1e-15), "1"),
-        (complex(2, 1.5e-15), "2"),
-        (complex(0.125, 9e-16), "0.125"),
-        (complex(0.125, 1.5e-15), "0.125+1.5e-15i"),
-    ],
+@cases(
+    "z, text",
+    (complex(1.5, 0), "1.5"),
+    (complex(-1, 2), "-1+2i"),
+    (complex(0.25, -0.5), "0.25-0.5i"),
+    # An imaginary part of rounding is not shown: 1e-15 of the number, or of 1.
+    (complex(1, 1e-15), "1"),
+    (complex(2, 1.5e-15), "2"),
+    (complex(0.125, 9e-16), "0.125"),
+    (complex(0.125, 1.5e-15), "0.125+1.5e-15i"),
 )
 def test_a_complex_number_is_shown_with_6_digits_and_real_where_it_is(z, text):
     assert number(z) == text
 
 
-@pytest.mark.parametrize(
-    ("said", "text"),
-    [
-        # From ten layers on the horizon is worth a sentence.
-        (shown(None), ""),
-        (shown(Onset(9.0, "falls")), ""),
-        (shown(Onset(10.0, "falls")), " The dominant modes do not lead this X_0 from the start: "
-         "HFC/LFC falls in every layer only from about layer 10 on."),
-        (shown(Onset(12345.0, "rises")), " The dominant modes do not lead this X_0 from the start: "
-         "HFC/LFC rises in every layer only from about layer 1.23e+04 on."),
-        (shown(Onset(12.0, "outweighs")), " The dominant modes do not lead this X_0 from the "
-         "start: they outweigh the others only from about layer 12 on."),
-        (limit_words(Limits(None, None, 3), True), ""),
-        (limit_words(Limits("zero", 0.0, None), True), " For this X_0 HFC/LFC tends to 0."),
-        (limit_words(Limits("oscillates", None, 2), False),
-         " For generic X_0 HFC/LFC oscillates, rank of the limit 2."),
-        (limit_words(Limits("constant", None, 1), False),
-         " For generic X_0 HFC/LFC tends to a constant that depends on X_0, rank of the limit 1."),
-        (limit_words(Limits("constant", 0.125, None), True),
-         " For this X_0 HFC/LFC tends to 0.125."),
-    ],
+@cases(
+    "said, text",
+    # From ten layers on the horizon is worth a sentence.
+    (shown(None), ""),
+    (shown(Onset(9.0, "falls")), ""),
+    (shown(Onset(10.0, "falls")), " The dominant modes do not lead this X_0 from the start: "
+     "HFC/LFC falls in every layer only from about layer 10 on."),
+    (shown(Onset(12345.0, "rises")), " The dominant modes do not lead this X_0 from the start: "
+     "HFC/LFC rises in every layer only from about layer 1.23e+04 on."),
+    (shown(Onset(12.0, "outweighs")), " The dominant modes do not lead this X_0 from the "
+     "start: they outweigh the others only from about layer 12 on."),
+    (limit_words(Limits(None, None, 3), True), ""),
+    (limit_words(Limits("zero", 0.0, None), True), " For this X_0 HFC/LFC tends to 0."),
+    (limit_words(Limits("oscillates", None, 2), False),
+     " For generic X_0 HFC/LFC oscillates, rank of the limit 2."),
+    (limit_words(Limits("constant", None, 1), False),
+     " For generic X_0 HFC/LFC tends to a constant that depends on X_0, rank of the limit 1."),
+    (limit_words(Limits("constant", 0.125, None), True),
+     " For this X_0 HFC/LFC tends to 0.125."),
 )  # fmt: skip
 def test_T4e_T5a_limits_and_their_horizon_in_words(said, text):
     assert said == text
@@ -101,35 +98,33 @@ DIFFER = " Its tokens do not all grow alike: like "
 EIGHTHS = [0.125 * k for k in range(7)]
 
 
-@pytest.mark.parametrize(
-    ("growth", "cosines", "least", "average", "text"),
-    [
-        # Growth is named where it differs and of all is known.
-        ((ONE, ONE), PAIR, None, None, ""),
-        ((ONE, TWO), PAIR, None, None, f"{DIFFER}2^L, L 0.5^L."),
-        ((ONE, TWO, None), PAIR, None, None, ""),
-        (None, PAIR, None, None, ""),
-        ((ONE, TWO), None, None, None, ""),
-        ((ONE,), {}, None, None, ""),
-        # Six tokens are named.
-        *[(tuple(TokenGrowth(3.0, k) for k in range(count)), PAIR, None, None,
-           f"{DIFFER}3^L, L 3^L, L^2 3^L, L^3 3^L, L^4 3^L, L^5 3^L{end}")
-          for count, end in ((6, "."), (7, ", ..."))],
-        # A token that dies is named after the growth of all, pairs that oscillate are counted.
-        ((ONE, GONE), PAIR, None, None,
-         f"{DIFFER}2^L, 0. Token 1 is exactly 0 from some depth on."),
-        ((GONE, GONE), PAIR, None, None, ""),
-        ((ONE, TWO), {(0, 1): OSCILLATES, (0, 2): None, (1, 2): UNDEFINED}, None, None,
-         f"{DIFFER}2^L, L 0.5^L. The cosines of 1 of 3 pairs of tokens oscillate."),
-        # Cosines by residue are listed up to six.
-        ((ONE, ONE), PAIR, HALF, periodic(0.5, None),
-         " The smallest cosine between tokens tends to 0.5."
-         " The mean cosine tends to 0.5, none by the residue of L modulo 2."),
-        *[((ONE, ONE), PAIR, None, periodic(*EIGHTHS[:count]), " The mean cosine tends to 0, "
-           f"0.125, 0.25, 0.375, 0.5, 0.625{more} by the residue of L modulo {count}.")
-          for count, more in ((6, ""), (7, ", ..."))],
-        ((ONE, ONE), PAIR, UNDEFINED, OSCILLATES, ""),
-    ],
+@cases(
+    "growth, cosines, least, average, text",
+    # Growth is named where it differs and of all is known.
+    ((ONE, ONE), PAIR, None, None, ""),
+    ((ONE, TWO), PAIR, None, None, f"{DIFFER}2^L, L 0.5^L."),
+    ((ONE, TWO, None), PAIR, None, None, ""),
+    (None, PAIR, None, None, ""),
+    ((ONE, TWO), None, None, None, ""),
+    ((ONE,), {}, None, None, ""),
+    # Six tokens are named.
+    *[(tuple(TokenGrowth(3.0, k) for k in range(count)), PAIR, None, None,
+       f"{DIFFER}3^L, L 3^L, L^2 3^L, L^3 3^L, L^4 3^L, L^5 3^L{end}")
+      for count, end in ((6, "."), (7, ", ..."))],
+    # A token that dies is named after the growth of all, pairs that oscillate are counted.
+    ((ONE, GONE), PAIR, None, None,
+     f"{DIFFER}2^L, 0. Token 1 is exactly 0 from some depth on."),
+    ((GONE, GONE), PAIR, None, None, ""),
+    ((ONE, TWO), {(0, 1): OSCILLATES, (0, 2): None, (1, 2): UNDEFINED}, None, None,
+     f"{DIFFER}2^L, L 0.5^L. The cosines of 1 of 3 pairs of tokens oscillate."),
+    # Cosines by residue are listed up to six.
+    ((ONE, ONE), PAIR, HALF, periodic(0.5, None),
+     " The smallest cosine between tokens tends to 0.5."
+     " The mean cosine tends to 0.5, none by the residue of L modulo 2."),
+    *[((ONE, ONE), PAIR, None, periodic(*EIGHTHS[:count]), " The mean cosine tends to 0, "
+       f"0.125, 0.25, 0.375, 0.5, 0.625{more} by the residue of L modulo {count}.")
+      for count, more in ((6, ""), (7, ", ..."))],
+    ((ONE, ONE), PAIR, UNDEFINED, OSCILLATES, ""),
 )  # fmt: skip
 def test_T14_what_tokens_do_in_words(growth, cosines, least, average, text):
     said = token_words(TokenLimits(growth, cosines, least, average))
@@ -171,16 +166,14 @@ def test_no_digit_of_a_rate_is_said_that_rounding_may_change():
     assert "rho_C = 2, rho_Q = 1.3: rate rho_Q/rho_C = 0.65 a layer" in str(verdict(A=A, H=block))
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "X0", "words", "depths"),
-    [
-        # Infinite at every depth, from some depth on, and growing.
-        ("1 0 0; 0 1 0; 0 0 1", "1/2", "1; 0; -1", "is infinite at every depth", "inf inf"),
-        ("1/2 1/2; 1/2 1/2", "-1", "1; 0", "is infinite from some depth on", "1 inf"),
-        ("3/4 1/4; 1/4 3/4", "-1/2", "1; 0", "grows without bound", "1 1.5"),
-        ("3/4 1/4; 1/4 3/4", "-2", "1; 0", "is 0 from some depth on", "1 0"),
-        ("3/4 1/4; 1/4 3/4", "1/2", "1; 0", "tends to 0", "1 0.8333333333"),
-    ],
+@cases(
+    "A, H, X0, words, depths",
+    # Infinite at every depth, from some depth on, and growing.
+    ("1 0 0; 0 1 0; 0 0 1", "1/2", "1; 0; -1", "is infinite at every depth", "inf inf"),
+    ("1/2 1/2; 1/2 1/2", "-1", "1; 0", "is infinite from some depth on", "1 inf"),
+    ("3/4 1/4; 1/4 3/4", "-1/2", "1; 0", "grows without bound", "1 1.5"),
+    ("3/4 1/4; 1/4 3/4", "-2", "1; 0", "is 0 from some depth on", "1 0"),
+    ("3/4 1/4; 1/4 3/4", "1/2", "1; 0", "tends to 0", "1 0.8333333333"),
 )
 def test_what_is_reached_is_not_said_to_be_tended_to(A, H, X0, words, depths):
     found = verdict(A=matrix(A), H=matrix(H), X0=matrix(X0), depth=[0, 1])
@@ -231,13 +224,12 @@ def test_beyond_512_tokens_what_it_takes_and_leaves_out_is_said_first(tmp_path, 
 # --- no positive ratio is printed as 0, none that is finite as inf, and no 0 with a sign ---
 
 
-def test_a_ratio_below_all_floats_is_printed_from_its_logarithm(tmp_path, capsys):
+def test_a_ratio_below_all_floats_is_printed_from_its_logarithm(tmp_path, told):
     """Uniform A (a = 0) and h = 1: HFC/LFC = 2^-L / 3."""
     path = tmp_path / "case.json"
     case = {"A": [["1/2", "1/2"], ["1/2", "1/2"]], "H": [[1]], "X0": [[1], [2]]}
     path.write_text(json.dumps(case))
-    assert oversmoothing.main(["verdict", str(path), "--depth", "1", "--depth", "1000000"]) == 0
-    said = capsys.readouterr().out
+    said = told(0, "verdict", path, "--depth", "1", "--depth", "1000000")
     # 2^-1000000 / 3, from 2^1000000 = 9.9006562292958982506979236163e301029.
     assert "after 1,000,000 layers: HFC/LFC = 3.37e-301031\n" in said
     assert "after 1 layer: HFC/LFC = 0.167, squared 1/36" in said
@@ -256,26 +248,28 @@ def test_what_is_0_or_infinite_is_printed_as_that():
     assert "after 3 layers: HFC/LFC = inf" in str(away)
 
 
-@pytest.mark.parametrize(
-    ("value", "log", "digits", "text"),
-    [
-        (0.5, math.log(0.5), 10, "0.5"),
-        (0.0, -1000 * math.log(10), 3, "1e-1000"),
-        (0.0, math.log(9.9999) - 1000 * math.log(10), 3, "1e-999"),
-        (math.inf, 1000 * math.log(10) + math.log(2.5), 2, "2.5e+1000"),
-        (0.0, -math.inf, 3, "0"),
-        (math.inf, math.inf, 3, "inf"),
-        (None, None, 3, "-"),
-        (5e-324, math.log(5e-324), 3, "4.94e-324"),
-    ],
+@cases(
+    "value, log, digits, text",
+    (0.5, math.log(0.5), 10, "0.5"),
+    (0.0, -1000 * math.log(10), 3, "1e-1000"),
+    (0.0, math.log(9.9999) - 1000 * math.log(10), 3, "1e-999"),
+    (math.inf, 1000 * math.log(10) + math.log(2.5), 2, "2.5e+1000"),
+    (0.0, -math.inf, 3, "0"),
+    (math.inf, math.inf, 3, "inf"),
+    (None, None, 3, "-"),
+    (5e-324, math.log(5e-324), 3, "4.94e-324"),
 )
 def test_ratio_text(value, log, digits, text):
     assert ratio_text(value, log, digits) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0.00"), (-0.0, "0.00"), (-0.001, "0.00"), (0.314, "+0.31"), (-0.02, "-0.02")],
+@cases(
+    "value, text",
+    (0.0, "0.00"),
+    (-0.0, "0.00"),
+    (-0.001, "0.00"),
+    (0.314, "+0.31"),
+    (-0.02, "-0.02"),
 )
 def test_a_change_has_a_sign_and_0_has_none(value, text):
     assert signed(value) == text

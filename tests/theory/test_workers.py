@@ -13,6 +13,8 @@ import pytest
 
 from oversmoothing.theory.proofs.reals import Query
 from oversmoothing.theory.proofs.workers import end_at_once_with, end_with, in_order
+from tests.support.cases import cases
+from tests.support.refusals import refuses
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,12 +37,10 @@ def members(session: int) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("command", "at_work"),
-    [
-        (["prove", "--thorough", "T2d"], "thorough.json"),
-        (["study", "trainability", "--workers", "2"], "study/weights/*"),
-    ],
+@cases(
+    "command, at_work",
+    (["prove", "--thorough", "T2d"], "thorough.json"),
+    (["study", "trainability", "--workers", "2"], "study/weights/*"),
 )
 def test_workers_of_a_long_command_end_when_it_is_killed(tmp_path, command, at_work):
     run = subprocess.Popen(
@@ -209,6 +209,5 @@ def test_results_of_several_processes_come_in_the_order_of_the_calls(jobs):
     calls = [(time.sleep, 0.3), *((pow, 2, k) for k in range(5)), (int, "x")]
     results = in_order(calls, jobs)
     assert [next(results) for _ in calls[:-1]] == [None, 1, 2, 4, 8, 16]
-    with pytest.raises(ValueError, match="invalid literal"):
-        next(results)
+    refuses("invalid literal", next, results, error=ValueError)
     assert list(in_order([], jobs)) == []
