@@ -329,7 +329,11 @@ def measured(
         finite = np.asarray(np.isfinite(X).all(axis=(-2, -1)))
         X = np.where(finite[..., None, None], X, 1.0)
         if "cosine" in measures:
-            values["cos_mean"], values["cos_min"] = known_cosines(X)
+            # Of a token in which differences and mean cancel to 0 nothing is known either.
+            gone = (~X.any(axis=-1)).any(axis=-1) & late.mean.any(axis=-1)
+            values["cos_mean"], values["cos_min"] = (
+                np.where(gone, np.nan, x) for x in known_cosines(X)
+            )
         if "rank" in measures:
             values["effective_rank"] = effective_rank(X)
     return values, finite & X.any(axis=-1).all(axis=-1)
