@@ -159,7 +159,7 @@ SHOWN = ("name", "n", "d", "heads", "gamma_consensus", "gamma_quotient", "gap_er
 @dataclass(frozen=True)
 class ExponentRun:
     """gamma_C, gamma_Q: top exponents, natural logarithm per layer, over the layers after the first
-    tenth, which turns the vectors into place. gap_error: the standard error of gamma_Q -
+    tenth, which turns the vectors into place. gap_error: as in `LyapunovExponents`, of gamma_Q -
     gamma_C as an estimate for other draws of the ensemble. predicted: of the slope of log HFC/LFC:
     gamma_Q - gamma_C, at most 0 where the mean over tokens is driven by HFC (T1f). measured, hfc:
     the slopes of log HFC/LFC and log HFC from one tenth of the run to its end. seconds: of the
