@@ -112,6 +112,14 @@ def test_a_range_that_is_none_is_refused(ranges, words: str) -> None:
     refuses(words, lambda: Layer(A=TWO, H=[["h"]]).region(**ranges))
 
 
+@pytest.mark.parametrize("ends", [(-3, 0), (0, 1)])
+def test_a_tie_on_the_side_of_a_picture_is_drawn(ends):
+    """h = 0 parts verdicts (T2b), and no point of the grid lies beyond it."""
+    (each,) = Layer(A=TWO, H=[["h"]]).region(h=ends, a=(-1, 1)).slices
+    (line,) = (curve.line for curve in each.curves if str(curve.polynomial) == "h")
+    assert not line[:, 0].any() and np.ptp(line[:, 1]) > 1.9
+
+
 def test_one_parameter_is_a_line_and_a_third_is_sliced() -> None:
     line = Layer(A=A, H=[["h"]]).region(h=(-3, 1))
     assert [str(c.outcome) for c in line.slices[0].cells].count("SMOOTHING") == 2

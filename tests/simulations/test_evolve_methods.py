@@ -160,6 +160,21 @@ def test_auto_names_its_method_and_says_why():
     assert head.method == "core"
 
 
+@pytest.mark.parametrize("h", [1e300, -1e300])
+def test_weights_beyond_one_layer_have_an_answer_at_every_depth(h):
+    """1 + h a is h a to all digits: HFC/LFC halves in each layer from 1/3."""
+    for depth in (1, 3, 50):
+        run = evolve(A=AA, H=[[h]], X0=[[1.0], [2.0]], depth=[depth])
+        exact = -math.log(3) - depth * math.log(2)
+        assert run.metrics()["log_hfc_lfc"].item() == pytest.approx(exact, abs=run.error[0] + 1e-14)
+    rng = np.random.default_rng(0)
+    large = {"A": rng.dirichlet(np.ones(12), size=12), "X0": rng.standard_normal((12, 9))}
+    W = rng.standard_normal((9, 9))
+    runs = [evolve(**large, W=scale * W, depth=[3]) for scale in (abs(h), 1e100)]
+    logs = [run.metrics()["log_hfc_lfc"].item() for run in runs]
+    assert logs[0] == pytest.approx(logs[1], abs=1e-10)
+
+
 @pytest.mark.parametrize("where", ["A", "H"])
 def test_a_defective_matrix_is_refused_or_iterated(where):
     if where == "H":

@@ -273,6 +273,16 @@ def test_drawn_layers_smooth_at_the_gap_of_the_exponents(shift, scale):
     assert abs(slope - other.gap) <= 4 * math.hypot(same.gap_error, other.gap_error) + 10 / layers
 
 
+@pytest.mark.parametrize("scale", [1e-5, 1e-3, 0.3])
+def test_what_a_slow_start_leaves_open_is_part_of_the_error(scale):
+    """Layers of a small W turn no start in 100: its own mean says nothing of the exponent."""
+    W = scale * np.diag([1.0, -1.0, -1.0, -1.0])
+    A = Drawn(lambda rng: rng.dirichlet(np.ones(4), size=(1, 4)), 0)
+    found = lyapunov_exponents(attention=A, weights=W, layers=400)
+    assert abs(found.gamma_consensus - math.log1p(scale)) <= 3 * found.gap_error
+    assert (abs(found.gap) > 3 * found.gap_error) == (scale == 0.3)
+
+
 def test_a_gap_above_zero_leaves_no_exponential_smoothing():
     """T7a: gamma_Q > gamma_C: HFC/LFC neither decays nor, with pi not uniform, grows for ever."""
     attention, weights = drawn_layers(7, -0.9, 0.02)

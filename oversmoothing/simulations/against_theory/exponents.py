@@ -6,7 +6,7 @@ decays like exp((gamma_Q - gamma_C) L). gamma_Q > gamma_C: it does not decay exp
 
 Both are measured on one sequence of layers by carrying a vector along: the mean of the logarithms
 of what each layer does to its length is the exponent, and the spread of that mean over blocks of
-layers its standard error.
+layers its standard error. A second start tells how far the first is from the leading direction.
 
 `exponent_run` holds gamma_Q - gamma_C against the slope that HFC/LFC then has, over many layers of
 an ensemble: drawn independently for each layer, switching between a few by a Markov chain, causal,
@@ -57,7 +57,8 @@ class LyapunovExponents:
     """Top exponents measured over a number of layers, natural logarithm per layer.
 
     gamma_quotient: -inf for one token. gap = gamma_Q - gamma_C; gap_error: its standard error, from
-    the means over blocks of layers (right where a block is longer than the correlations).
+    the means over blocks of layers (right where a block is longer than the correlations), and what
+    the start may add where slow layers have not turned two of them into one direction.
     """
 
     layers: int
@@ -74,7 +75,7 @@ def lyapunov_exponents(
 
     attention, weights: as for `evolve_heads`, but prescribed: attention that follows the state has
     no exponents of its own. The first `discard` layers turn the two vectors that are carried along
-    into place and are not counted.
+    into place and are not counted; a second pair shows in `gap_error` how well.
     Raises `InputError` on illegal input or where a vector dies.
     """
     if layers < _BLOCKS or layers % _BLOCKS:
@@ -83,7 +84,8 @@ def lyapunov_exponents(
         raise InputError("discard must be at least 0")
     A_rule, W_rule = as_rule(attention), as_rule(weights)
     rng, own = np.random.default_rng(0), float(residual)
-    c, y = np.empty(0), np.empty(0)
+    c, y = np.empty((0, 0)), np.empty((0, 0, 0))
+    apart = 0.0
     logs: list[tuple[float, float]] = []
     for layer in range(discard + layers):
         W = weights_at(W_rule, layer).dense()
@@ -99,29 +101,49 @@ def lyapunov_exponents(
             )
         B = quotient(A)
         if layer == 0:
-            c = rng.standard_normal((W.shape[-1],))
-            y = rng.standard_normal((B.shape[-1], W.shape[-1]))
+            shapes = (1, W.shape[-1]), (1, B.shape[-1], W.shape[-1])
+            first, second = ([rng.standard_normal(x) for x in shapes] for _ in range(2))
+            c, y = (np.concatenate(both) for both in zip(first, second, strict=True))
+        if layer == discard:
+            apart = _apart(c) + _apart(y)
+            c, y = c[:1], y[:1]
         c, log_c = _unit(own * c + c @ W.sum(axis=0))
         log_y = -math.inf
-        if len(y):
-            y, log_y = _unit(own * y + (B @ y @ W).sum(axis=0))
+        if y.size:
+            y, log_y = _unit(own * y + (B[:, None] @ y @ W[:, None]).sum(axis=0))
         if layer >= discard:
             logs.append((log_c, log_y))
     of_c, of_y = np.array(logs).T
     difference, error = of_y - of_c, 0.0
-    if len(y):
+    if y.size:
         blocks = difference.reshape(_BLOCKS, -1).mean(axis=1)
         error = float(blocks.std(ddof=1)) / math.sqrt(_BLOCKS)
+        error = math.hypot(error, apart * _of_start(y.size, layers))
     consensus, moving, gap = (float(x.mean()) for x in (of_c, of_y, difference))
     return LyapunovExponents(layers, consensus, moving, gap, error)
 
 
 def _unit(x: Array) -> tuple[Array, float]:
-    """x over its norm, and the logarithm of that."""
-    size = float(np.linalg.norm(x))
-    if size == 0:
+    """Each of x over its norm, and the logarithm of that of the first."""
+    size = np.sqrt((x * x).sum(axis=tuple(range(1, x.ndim)), keepdims=True))
+    if not size.all():
         raise InputError("a layer takes a direction to exactly 0: an exponent is -inf")
-    return x / size, math.log(size)
+    return x / size, math.log(size.flat[0])
+
+
+def _apart(x: Array) -> float:
+    """The distance of two directions, at most 1."""
+    one, other = (each / (np.linalg.norm(each) or 1.0) for each in x)
+    return min(1.0, *(float(np.linalg.norm(one - sign * other)) for sign in (1, -1)))
+
+
+def _of_start(size: int, layers: int) -> float:
+    """How far a slope over so many layers may be from its exponent, per layer.
+
+    A norm and the leading direction of n d numbers differ by sqrt(n d) at most, and the start
+    by e^-3 from what it has of that direction: (3 + log(n d)/2) over the layers measured.
+    """
+    return (_RARE + math.log(size) / 2) / layers
 
 
 ENSEMBLES = ("iid", "switching", "causal", "following")
@@ -137,7 +159,7 @@ SHOWN = ("name", "n", "d", "heads", "gamma_consensus", "gamma_quotient", "gap_er
 @dataclass(frozen=True)
 class ExponentRun:
     """gamma_C, gamma_Q: top exponents, natural logarithm per layer, over the layers after the first
-    tenth, which turns the vectors into place. gap_error: the standard error of gamma_Q -
+    tenth, which turns the vectors into place. gap_error: as in `LyapunovExponents`, of gamma_Q -
     gamma_C as an estimate for other draws of the ensemble. predicted: of the slope of log HFC/LFC:
     gamma_Q - gamma_C, at most 0 where the mean over tokens is driven by HFC (T1f). measured, hfc:
     the slopes of log HFC/LFC and log HFC from one tenth of the run to its end. seconds: of the
@@ -164,12 +186,8 @@ class ExponentRun:
 
     @property
     def error(self) -> float:
-        """How far a slope over these layers may be from its exponent, per layer.
-
-        A norm and the leading direction of n d numbers differ by sqrt(n d) at most, and the start
-        by e^-3 from what it has of that direction: (3 + log(n d)/2) over the nine tenths measured.
-        """
-        return (_RARE + math.log(self.n * self.d) / 2) / (self.layers - self.layers // 10)
+        """How far a slope over the nine tenths measured may be from its exponent, per layer."""
+        return _of_start(self.n * self.d, self.layers - self.layers // 10)
 
     @property
     def agrees(self) -> bool:

@@ -229,19 +229,25 @@ def _choose(asked: Asked, by: Callable[[str], States]) -> tuple[str, str, States
     reason = f"the cheapest for depth {depths[-1]}: about {least:.1e} s (estimated; {others})"
     # Squares lose digits that balls keep: they are for layers that balls do not take.
     other, took = _cheapest(seconds, *_ITERATIONS, "balls" if problem.causal else "squaring")
-    if small and method != "closed_form":
-        states = by(method)
-        # By norms they cost nothing, unlike twins.
-        bound = errors_by_norms(states, asked) if method == "plain" else None
-        if bound is not None and _worst(replace(states, errors=lambda: bound)).max() <= limit:
-            return method, reason, states
-        # Its error would cost three runs more: the closed form knows its own.
-        method, reason = "closed_form", "its error is known, unlike that of an iteration"
+    if method != "closed_form":
+        try:
+            states = by(method)
+        except InputError as error:
+            # Weights beyond what one layer may take; of a product that overflows there is nothing.
+            if not math.isfinite(problem.norm):
+                raise
+            method, reason = "closed_form", f"no iteration: {error}"
+        else:
+            # By norms they cost nothing, unlike twins.
+            bound = errors_by_norms(states, asked) if small and method == "plain" else None
+            enough = bound and _worst(replace(states, errors=lambda: bound)).max() <= limit
+            if enough or not small:
+                return method, reason, states
+            # Its error would cost three runs more: the closed form knows its own.
+            method, reason = "closed_form", "its error is known, unlike that of an iteration"
     try:
         states = by(method)
     except InputError as error:
-        if method != "closed_form":
-            raise
         if small:
             return "balls", f"no closed form: {error}", by("balls")
         if took > PATIENCE:
@@ -253,8 +259,6 @@ def _choose(asked: Asked, by: Callable[[str], States]) -> tuple[str, str, States
                 f"{at_any_depth.SQUARING_SIZE}, or a causal A"
             ) from error
         return other, f"no closed form: {error}", by(other)
-    if not small and method != "closed_form":
-        return method, reason, states
     # No token of an irreducible A needs more than y and c.
     if not small and problem.reach is None and states.errors().parts.max() <= usual:
         return method, reason, states

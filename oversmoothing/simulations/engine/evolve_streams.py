@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor
 
 from oversmoothing.simulations import state
-from oversmoothing.simulations.engine.errors import States
+from oversmoothing.simulations.engine.errors import SEEDS, Nudge, States, distances, nudged
 from oversmoothing.simulations.engine.iteration import (
     GROWTH_BITS,
     Iteration,
@@ -83,6 +84,7 @@ class Streams:
         X = torch.tensor(X0).to(self.stack.where)
         Z = torch.cat((X[:-1] - X[-1:], X[-1:]))
         Z = _joined(Z[:, :-1] - Z[:, -1:], Z.mean(1))
+        Z = Z if self.stack.seed is None else nudged(Z, self.stack.seed)
         none = torch.zeros((1, 4), dtype=torch.int64, device=Z.device)
         k = self.stack.n - 1
         return Iteration(Z, none, self, ((self.s - 1) * k, k, self.s - 1, 1))
@@ -105,6 +107,9 @@ class Streams:
         (Y, M), number, used, kind = self.apart(Z), 0, 0.0, self._kind(at.layer)
         Y, before = Y.reshape(self.s, k * d), None
         while number < most:
+            if self.stack.seed is not None:
+                Y, M = self.apart(self.stack.carried(_joined(Y, M)))
+                Y = Y.reshape(self.s, k * d)
             mixed, layer = self._mixed(at.layer + number), self._linear(at.layer + number)
             used += range_bits(mixed.size * (1.0 + layer.norm), size, dtype, residual=False)
             if number and (used > GROWTH_BITS[dtype] or kind != (mixed.alone, layer.coupled)):
@@ -152,6 +157,9 @@ class Streams:
         p = np.append(self.p[:-1] - self.p[-1], self.p[-1])
         q = np.append(self.q[:-1], self.q.sum())
         alone = not coordinates[:-1, -1].any() and not p[:-1].any()
+        if self.stack.seed is not None:
+            nudge = Nudge((self.stack.seed, MIXING_STREAM), self.stack.dtype)
+            coordinates, p, q = nudge(coordinates), nudge(p), nudge(q)
         size = float(np.abs(R).sum(1).max() + np.abs(self.p).max() * np.abs(self.q).sum())
         both = np.concatenate((coordinates, q[None]))
         R_q, p_z = (torch.tensor(x).to(self.stack.where) for x in (both, p))
@@ -264,19 +272,30 @@ def evolve_streams(
     s, n, d = states.shape
     check_states(states, n, d)
     mixed = as_rule(mixing), _vector(p, "p", np.ones(s)), _vector(q, "q", np.full(s, 1 / s))
-    layers = Streams(
-        mixed, Stack(as_rule(attention), as_rule(weights), True, (), n, d, where, torch.float64)
-    )
-    iteration = layers.start(states)
+    rules = as_rule(attention), as_rule(weights)
 
-    def state_at(depth: int, bar: Bar) -> tuple[state.Scaled, state.Scaled, float, float]:
-        iteration.advance_to(depth, bar)
-        return layers.read(iteration)
+    def run(seed: int | None) -> tuple[list[States], Any, Any]:
+        stack = Stack(*rules, True, (), n, d, where, torch.float64, seed)
+        layers = Streams(mixed, stack)
+        iteration = layers.start(states)
 
-    stack, mean, spread, size = zip(*kept_at(depths, progress, state_at), strict=True)
-    return StreamTrajectory(
-        _trajectory(depths, stack, n), _trajectory(depths, mean, n), spread, size
-    )
+        def state_at(depth: int, bar: Bar) -> tuple[state.Scaled, state.Scaled, float, float]:
+            iteration.advance_to(depth, bar)
+            return layers.read(iteration)
+
+        *kept, spread, size = zip(*kept_at(depths, progress, state_at), strict=True)
+        return [_states(part, n) for part in kept], spread, size
+
+    (stack, mean), spread, size = run(None)
+    # Made once, when the first of the two errors is asked for.
+    twins = cache(lambda: [run(seed)[0] for seed in SEEDS])
+
+    def trajectory(own: States, place: int) -> Trajectory:
+        errors = lambda: distances(own, [twin[place] for twin in twins()], torch.float64)  # noqa: E731
+        why = "streams are mixed: iterated layer by layer"
+        return Trajectory(depths, (), replace(own, errors=errors), "streams", why)
+
+    return StreamTrajectory(trajectory(stack, 0), trajectory(mean, 1), spread, size)
 
 
 def _vector(value: Any, name: str, default: Array) -> Array:
@@ -287,13 +306,7 @@ def _vector(value: Any, name: str, default: Array) -> Array:
     return vector
 
 
-def _trajectory(depths: tuple[int, ...], kept: Sequence[state.Scaled], n: int) -> Trajectory:
+def _states(kept: Sequence[state.Scaled], n: int) -> States:
     states, exponents = (x.unsqueeze(1) for x in stacked(kept))
     offset = torch.zeros((1, n), dtype=torch.float64, device=states.device)
-    return Trajectory(
-        depths,
-        (),
-        States(states, exponents, offset),
-        method="streams",
-        reason="streams are mixed: iterated layer by layer",
-    )
+    return States(states, exponents, offset)

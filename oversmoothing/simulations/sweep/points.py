@@ -16,9 +16,9 @@ end. Several heads have no common one: pi = 1/n, and c is the mean. Small operat
 same to batches: for the small matrices of a point, a call of torch costs more than its products,
 and importing it more than a hundred points.
 
-The metrics are right to eps, absolutely, which is all that the column of a sweep needs; what is
-relatively accurate near collapse is `simulations.state_metrics`. HFC/LFC is theory's
-`ScaledState.log_hfc_lfc`.
+The metrics are right to eps, absolutely, for the state at hand, which is all that the column of a
+sweep needs; what is relatively accurate near collapse is `simulations.state_metrics`. HFC/LFC is
+theory's `ScaledState.log_hfc_lfc`. What layers make of rounding is not estimated (`columns`).
 """
 
 import hashlib
@@ -168,11 +168,13 @@ def columns(measures: tuple[str, ...]) -> dict[str, type]:
     several, 'numerical' where rounding decides, or 'error', and then `note` is the error and the
     rest is null.
     margin = rho_C - rho_Q and margin_error, how far rounding may have moved it. predicted_log_rate:
-    log(rho_Q / rho_C). log_hfc_lfc: natural log at the point's depth L. slope: its change per layer
-    from L // 2 to L. cos_mean, cos_min (signed, over pairs of tokens) and effective_rank of X_L; no
-    cosines (NaN) where a token is less than 1e-6 of another, so that roundings turn it. method:
-    'closed form' or 'iteration'. tends_to, limit, limit_rank: of HFC/LFC and X_L for this X_0 (T4),
-    null where near-ties leave them open.
+    log(rho_Q / rho_C). log_hfc_lfc: natural log at the point's depth L, without an error: rounding
+    alone moves it by some eps (n + d) (HFC/LFC + L (2 + rho_C) / rho), rho the smaller of the radii
+    that are not 0, by 1e-7 where H is defective. slope: its change per layer from L // 2 to L.
+    cos_mean, cos_min (signed, over pairs of tokens) and effective_rank of X_L; no cosines (NaN)
+    where a token is less than 1e-6 of another, so that roundings turn it. method: 'closed form' or
+    'iteration'. tends_to, limit, limit_rank: of HFC/LFC and X_L for this X_0 (T4), null where
+    near-ties leave them open.
     """
     state = any(measure in OF_A_STATE for measure in measures)
     return {
@@ -327,7 +329,11 @@ def measured(
         finite = np.asarray(np.isfinite(X).all(axis=(-2, -1)))
         X = np.where(finite[..., None, None], X, 1.0)
         if "cosine" in measures:
-            values["cos_mean"], values["cos_min"] = known_cosines(X)
+            # Of a token in which differences and mean cancel to 0 nothing is known either.
+            gone = (~X.any(axis=-1)).any(axis=-1) & late.mean.any(axis=-1)
+            values["cos_mean"], values["cos_min"] = (
+                np.where(gone, np.nan, x) for x in known_cosines(X)
+            )
         if "rank" in measures:
             values["effective_rank"] = effective_rank(X)
     return values, finite & X.any(axis=-1).all(axis=-1)

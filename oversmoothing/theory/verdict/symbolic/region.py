@@ -225,7 +225,7 @@ class Region:
         for k, polynomial in enumerate(here.boundaries):
             (z,) = self._values([polynomial], grid)
             lines: Any = contour_generator(x=grid[0], y=grid[1], z=z).lines(0.0)
-            for line in lines:
+            for line in [*lines, *self._on_border(polynomial)]:
                 middles = (line[1:] + line[:-1]) / 2
                 codes = self._code(polynomials, middles.T) & ~(1 << k)
                 keys = list(zip(codes.tolist(), *self._beside(line, where), strict=True))
@@ -242,6 +242,15 @@ class Region:
                         cell = self._on(here, polynomial, middles[at], *sides)
                         if cell.outcome not in (None, *sides):
                             yield Curve(part, polynomial, cell)
+
+    def _on_border(self, polynomial: Any) -> Iterator[Array]:
+        """The sides of the picture that are zeros: the points of no contour lie there."""
+        for axis, s in enumerate(self.axes):
+            for end in self.ranges[s]:
+                if sp.expand(polynomial.xreplace({s: sp.Rational(end)})) == 0:
+                    along = np.array(self.points(1 - axis), dtype=float)
+                    pair = np.full_like(along, float(end)), along
+                    yield np.stack(pair if axis == 0 else pair[::-1], axis=1)
 
     def _beside(self, line: Array, where: NDArray[np.int64]) -> Iterator[list[int]]:
         """The cells left and right of each step of a line, a point and a half away."""
@@ -394,10 +403,12 @@ class Region:
             for curve in each.curves:
                 own = curve.cell.outcome if curve.cell else None
                 seen |= {own} if own else set()
-                style = {"color": _COLOURS[own], "lw": 3} if own else {"color": "black", "lw": 1.2}
-                panel.plot(
-                    *curve.line.T, solid_capstyle="round", scalex=False, scaley=False, **style
+                style: Any = (
+                    {"color": _COLOURS[own], "lw": 3} if own else {"color": "black", "lw": 1.2}
                 )
+                # Over the frame: a boundary may be a side of the picture.
+                style |= {"solid_capstyle": "round", "clip_on": False, "zorder": 3}
+                panel.plot(*curve.line.T, scalex=False, scaley=False, **style)
             if link is not None:
                 self._links(panel, each, link)
             # A black frame would look like boundaries.
