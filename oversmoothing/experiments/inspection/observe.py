@@ -213,8 +213,9 @@ class Observer:
             named = set(zip(worst["layer"] - 1, worst["head"], strict=True))
             for _, layer, head, attention in self._named:
                 if (layer, head) in named:
+                    h = self.modes(layer).of_head(head)
                     for k, A in enumerate(attention):
-                        for name, value in own_dominance(A, self.modes(layer), head).items():
+                        for name, value in own_dominance(A, h).items():
                             numbers[name][layer, head, k] = value
         return numbers
 
