@@ -122,11 +122,11 @@ def test_consensus_dominates_heads_of_positive_h_on_every_input_and_of_negative_
         assert rows["sink"].between(1 / 17, 1).all() and (rows["inputs"] == 5).all()
 
 
-@pytest.mark.parametrize(("size", "apart", "dominates"), [(1e-4, 1e-2, 1.0), (1.0, 2e-7, 0.0)])
-def test_a_margin_is_held_against_what_the_rounding_of_attention_moves(size, apart, dominates):
-    """1 + h against 1 + h (1 - 2 apart): float32 moves a by 1e-6 at most, and |1 + h a| by |h|."""
-    A = np.array([[1 - apart, apart], [apart, 1 - apart]], dtype=np.float32)
-    assert own_dominance(A, np.array([size, 0.0], dtype=complex))["consensus"] == dominates
+@pytest.mark.parametrize(("h", "dominates"), [(1e-10, 1), (1, 1), (0, 0), (-1, 0), (-4 / 3, 0)])
+def test_a_margin_is_held_against_what_rounding_moves(h, dominates):
+    """a = 1/2: a tie at 0 and at -4/3 (T2b), and consensus for every h > 0 however small."""
+    A = np.array([[0.75, 0.25], [0.25, 0.75]], dtype=np.float32)
+    assert own_dominance(A, np.array([h], dtype=complex))["consensus"] == dominates
 
 
 def test_consensus_dominates_heads_of_small_positive_h():

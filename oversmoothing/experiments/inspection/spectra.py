@@ -48,9 +48,9 @@ from oversmoothing.theory.verdict.formulas import Outcome, dominance
 TILT_SEED = 0
 ORDERS = ("modulus", "residual")
 RANDOM_DIRECTIONS = 32
-# What rounding moves: an eigenvalue of attention in float32 (by up to 6e-7 in DeiT-Ti), which |h|
-# multiplies, and a radius in float64.
-_OF_ATTENTION, _OF_RADII = 1e-5, 1e-9
+# Consensus dominates where its radius is larger by more than the rounding of both in float64: of
+# the eigenvalues, which |h| multiplies, and of 1 + h a.
+_ROUNDING, _OF_SUMS = 1e-9, 4 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def own_dominance(A: NDArray[np.floating], h: Complex) -> dict[str, float]:
     # Row sums are 1 to the model's rounding; one head is a mean of one.
     (one,) = head_values.mean_attention(A[None, None].astype(np.float32))
     radii = dominance(attention_spectrum(one), h)
-    reach = _OF_ATTENTION * float(np.abs(h).max()) + _OF_RADII * radii.rho_consensus
+    reach = _ROUNDING * float(np.abs(h).max()) + _OF_SUMS * radii.rho_consensus
     larger = float(radii.margin > reach)
     numbers = (larger, radii.rho_quotient, radii.rho_consensus, radii.margin)
     return dict(zip(SPECTRAL, numbers, strict=True))
