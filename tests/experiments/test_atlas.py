@@ -11,6 +11,7 @@ from oversmoothing import open_model
 from oversmoothing.experiments.digits.data import Reads
 from oversmoothing.experiments.digits.training_config import Design
 from oversmoothing.experiments.digits.vit import StudyNet
+from oversmoothing.experiments.inspection.spectra import own_dominance
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.study import RECORDED
 from oversmoothing.experiments.study.atlas import (
@@ -119,6 +120,23 @@ def test_consensus_dominates_heads_of_positive_h_on_every_input_and_of_negative_
         assert (heads["radius"] < 1).all() and (heads["consensus"] == share).all()
         assert rows.loc[rows["head"] == 0, "consensus"].isna().all()
         assert rows["sink"].between(1 / 17, 1).all() and (rows["inputs"] == 5).all()
+
+
+@pytest.mark.parametrize(("h", "dominates"), [(1e-10, 1), (1, 1), (0, 0), (-1, 0), (-4 / 3, 0)])
+def test_a_margin_is_held_against_what_rounding_moves(h, dominates):
+    """a = 1/2: a tie at 0 and at -4/3 (T2b), and consensus for every h > 0 however small."""
+    A = np.array([[0.75, 0.25], [0.25, 0.75]], dtype=np.float32)
+    assert own_dominance(A, np.array([h], dtype=complex))["consensus"] == dominates
+
+
+def test_consensus_dominates_heads_of_small_positive_h():
+    """As T2d says whatever the size of h: rows of the atlas and of a report agree."""
+    model = made("plus", std=0.1)
+    with torch.no_grad():
+        for layer in model.layers:
+            layer.attention.psi.mul_(1e-3)
+    rows = rows_of(model, pixels())
+    assert (rows.loc[rows["head"] > 0, "consensus"] == 1).all()
 
 
 def test_hashes_follow_weights_and_inputs_and_nothing_else():

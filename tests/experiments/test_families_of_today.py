@@ -12,10 +12,21 @@ import transformers
 from torch import Tensor, nn
 from transformers.models.swin import modeling_swin as swin
 
-from oversmoothing import InputError, inspect, metrics, open_model
+from oversmoothing import (
+    InputError,
+    inspect,
+    ladder,
+    metrics,
+    open_model,
+    readings_of,
+    reparameterise,
+)
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.model import Extraction, Model
+from oversmoothing.experiments.repeated.blocks import cycled_layers
+from oversmoothing.experiments.repeated.flips import sign_flips
+from tests.support.cases import cases
 from tests.support.families_of_today import TODAY, inputs, today
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import FAMILIES, TEXT, pixels, tiny, tokens
@@ -177,6 +188,21 @@ def test_attention_with_sinks_has_no_spectra():
     report = inspect(model, inputs("GPT-OSS"))
     assert report.spectra == 0 and "sinks" in " ".join(report.notes)
     refuses("sinks", lambda: inspect(model, inputs("GPT-OSS"), budget=Plan(1, 1, 1, 1)))
+
+
+@cases(
+    "ask",
+    lambda model, x: readings_of({"sinks": model}, x, readings=["E3"]),
+    lambda model, x: readings_of({"sinks": model}, x, readings=["E4 heads"]),
+    lambda model, x: cycled_layers(model, x),
+    lambda model, x: sign_flips(model, x),
+    lambda model, x: ladder(model, list(x["input_ids"]), []),
+    lambda model, x: reparameterise(model, "band").bound(x),
+)
+def test_what_is_of_rows_that_sum_to_1_is_not_said_of_sinks(ask):
+    """Not of rows divided by their sums either, which no layer of the model has."""
+    model = open_model(today("GPT-OSS"))
+    refuses("learned sinks", lambda: ask(model, inputs("GPT-OSS", lengths=(6, 6))))
 
 
 def test_the_eigenvalues_of_attention_with_sinks_are_those_of_its_operator():

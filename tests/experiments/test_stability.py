@@ -176,6 +176,16 @@ def test_the_looped_stack_follows_its_law_near_consensus():
     assert slope == pytest.approx(law.exponent, abs=0.1)
 
 
+def test_eager_attention_which_rounds_to_float32_grows_as_the_formula_says():
+    """The library's eager softmax is of float32 in a float64 model: rows sum to 1 to 1e-7."""
+    plain, eager = (
+        stability(open_model(tiny("llama", each), dtype=torch.float64), tokens((6,))).arrays
+        for each in ("sdpa", "eager")
+    )
+    for name in ("along", "closed", "many_actual", "exponents"):
+        np.testing.assert_allclose(eager[name], plain[name], atol=AGREE)
+
+
 def test_tables_words_picture_and_json_say_the_same(measured):
     frame = measured.table
     assert list(frame["layer"]) == [1, 2] and np.isfinite(frame["across"]).all()

@@ -70,11 +70,12 @@ def test_the_description_is_what_the_network_computes(form):
 @pytest.mark.parametrize(
     "changes",
     [{"placement": p} for p in ("post", "sandwich", "peri")]
+    + [{"placement": p, "form": "shared"} for p in ("sandwich", "peri")]
     + [{"mask": m} for m in ("local", "strided", "axial")] + [{"start": "mimetic"}, {"signed": 1}]
     + [{"tied": True}, {"gains": "negative"}],
 )  # fmt: skip
 def test_every_variant_that_is_described_is_described_rightly(changes):
-    assert described_and_own(SMALL.but(form="minus", **changes), GREYS) < 1e-5
+    assert described_and_own(SMALL.but(**{"form": "minus", **changes}), GREYS) < 1e-5
 
 
 @pytest.mark.parametrize("changes", [{"laplacian": 1}, {"removal": True}])

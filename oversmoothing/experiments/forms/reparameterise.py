@@ -29,7 +29,13 @@ from oversmoothing.experiments.forms.lasting_bound import LastingBound, lasting_
 from oversmoothing.experiments.forms.regions import parameterisation
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.describe import describe
-from oversmoothing.experiments.models.model import DescribesItself, Layer, Model, ValueParts
+from oversmoothing.experiments.models.model import (
+    DescribesItself,
+    Layer,
+    Model,
+    ValueParts,
+    check_stochastic,
+)
 from oversmoothing.simulations.spectra.head_values import normalised
 from oversmoothing.theory.support.errors import InputError
 
@@ -218,6 +224,7 @@ class Reparameterised:
         `InputError` where rows of attention do not sum to 1 (padding, learned sinks).
         """
         read = model or replace(describe(self.module), prepare=self._prepare)
+        check_stochastic(read)
         recorded = extract(read, inputs)
         products = [
             (each.heads.W_V.double() @ each.heads.W_O.double()).cpu().numpy()

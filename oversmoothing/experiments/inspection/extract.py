@@ -67,7 +67,6 @@ def stream(
     *,
     batch_size: int = BATCH,
     attention: bool = True,
-    dtype: torch.dtype | None = None,
     progress: bool = False,
     see: See | None = None,
     ask: Ask | None = None,
@@ -96,7 +95,7 @@ def stream(
                 size = len(read) if isinstance(read, Tensor) else count(read) or 1
                 new = checked.new(read)
                 told = None if see is None else layer_seen
-                extracted = _extracted(model, read, attention, dtype, new, told, ask)
+                extracted = _extracted(model, read, attention, None, new, told, ask)
                 if see is None:
                     shown.update(len(extracted.keep))
                 yield extracted

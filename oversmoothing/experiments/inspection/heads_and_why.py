@@ -99,6 +99,10 @@ class ValueModes:
             largest = {name: (complex(h[k]), V[:, k].copy()) for name, k in best.items()}
         return cls(h, own, zeros, _why(H, h, V, own, zeros), largest)
 
+    def of_head(self, head: int) -> Complex:
+        """The eigenvalues of H_h, one 0 among them where it has exact zeros."""
+        return np.append(self.own[head], 0.0) if self.zeros else self.own[head]
+
 
 def joined(W_V: Array, W_O: Array) -> tuple[Array, Array]:
     """(L [d, k], R [k, d]) with L R = sum_h W_V,h W_O,h, for W_V [heads, d, r], W_O [heads, r, d]:

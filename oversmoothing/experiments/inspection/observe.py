@@ -164,10 +164,8 @@ class Observer:
                 self._keep(number, trace.some(slice(why)), keep[:why], heads)
             self.heads.add(number, heads)
             if layer.sinks:
-                own = heads_and_why.sink_attention(
-                    some, kept, self.modes(number), self.model.causal
-                )
-                self.close.add(number + 1, own)
+                how = some, kept, self.modes(number), self.model.causal
+                self.close.add(number + 1, heads_and_why.sink_attention(*how))
         self.changes.add(number, {f"log_change_{name}": value for name, value in change.items()})
         self.drift.add(number, {"attention_drift": self._drift(number, trace, whole)})
         if not self.seen and self.model.width <= heads_and_why.LARGEST:
@@ -213,8 +211,9 @@ class Observer:
             named = set(zip(worst["layer"] - 1, worst["head"], strict=True))
             for _, layer, head, attention in self._named:
                 if (layer, head) in named:
+                    h = self.modes(layer).of_head(head)
                     for k, A in enumerate(attention):
-                        for name, value in own_dominance(A, self.modes(layer), head).items():
+                        for name, value in own_dominance(A, h).items():
                             numbers[name][layer, head, k] = value
         return numbers
 

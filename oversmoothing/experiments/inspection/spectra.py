@@ -28,7 +28,7 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     matrices,
     value_projection,
 )
-from oversmoothing.experiments.models.model import Heads, Model, Trace
+from oversmoothing.experiments.models.model import Heads, Model, Trace, check_stochastic
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.running import steps
 from oversmoothing.simulations.spectra import head_values
@@ -48,8 +48,9 @@ from oversmoothing.theory.verdict.formulas import Outcome, dominance
 TILT_SEED = 0
 ORDERS = ("modulus", "residual")
 RANDOM_DIRECTIONS = 32
-# Consensus dominates where its radius is larger by more than the rounding of both.
-_ROUNDING = 1e-9
+# Consensus dominates where its radius is larger by more than the rounding of both in float64: of
+# the eigenvalues, which |h| multiplies, and of 1 + h a.
+_ROUNDING, _OF_SUMS = 1e-9, 4 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -190,18 +191,19 @@ def head_dominance(trace: Trace, keep: Tensor, value: ValueModes) -> dict[str, A
     """SPECTRAL by name [heads, inputs]: consensus, 1 where it dominates, else 0; radius rho_Q;
     rho_consensus; margin rho_C - rho_Q; of each A_h with its own H_h."""
     own = [
-        [list(own_dominance(one, value, head).values()) for head, one in enumerate(A)]
+        [list(own_dominance(one, value.of_head(head)).values()) for head, one in enumerate(A)]
         for A in matrices(trace, keep)
     ]
     return dict(zip(SPECTRAL, np.array(own).transpose(2, 1, 0), strict=True))
 
 
-def own_dominance(A: NDArray[np.floating], value: ValueModes, head: int) -> dict[str, float]:
-    """SPECTRAL by name, of one head's A [n, n] with its own H."""
+def own_dominance(A: NDArray[np.floating], h: Complex) -> dict[str, float]:
+    """SPECTRAL by name, of one head's A [n, n] with the eigenvalues h of its own H."""
     # Row sums are 1 to the model's rounding; one head is a mean of one.
-    (one,), core = head_values.mean_attention(A[None, None].astype(np.float32)), value.own[head]
-    radii = dominance(attention_spectrum(one), np.append(core, 0.0) if value.zeros else core)
-    larger = float(radii.margin > _ROUNDING * radii.rho_consensus)
+    (one,) = head_values.mean_attention(A[None, None].astype(np.float32))
+    radii = dominance(attention_spectrum(one), h)
+    reach = _ROUNDING * float(np.abs(h).max()) + _OF_SUMS * radii.rho_consensus
+    larger = float(radii.margin > reach)
     numbers = (larger, radii.rho_quotient, radii.rho_consensus, radii.margin)
     return dict(zip(SPECTRAL, numbers, strict=True))
 
@@ -218,6 +220,7 @@ def certified_attention(model: Model, inputs: Sequence[Any]) -> Result:
     """
     if model.modality != "vision":
         raise InputError(f"'{model.name}' reads text: give a model of images")
+    check_stochastic(model)
     from oversmoothing.theory.verdict.stages import certify_spectra  # not loaded by `inspect`
 
     rows = []

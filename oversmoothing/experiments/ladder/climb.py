@@ -60,7 +60,7 @@ from oversmoothing.experiments.ladder.regression import (
     start_features,
 )
 from oversmoothing.experiments.ladder.scores import LadderResult, Rung, calibrated, score
-from oversmoothing.experiments.models.model import Extraction, Model
+from oversmoothing.experiments.models.model import Extraction, Model, check_stochastic
 from oversmoothing.experiments.models.pictures import (
     SPLITS,
     Pictures,
@@ -95,8 +95,8 @@ def ladder(
     P7's finer grid of landmarks follows: the exchange of cost for score. origin: where the inputs
     are from, said among the settings.
 
-    Raises `InputError` for Post-LN models, fewer than 10 calibration or 2 held-out inputs, inputs
-    of different lengths, and copies of what is no image.
+    Raises `InputError` for Post-LN models, learned sinks, fewer than 10 calibration or 2 held-out
+    inputs, inputs of different lengths, and copies of what is no image.
 
     >>> import torch, oversmoothing
     >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
@@ -107,6 +107,7 @@ def ladder(
     >>> "P2" in str(result.tables)
     True
     """
+    check_stochastic(model)
     check_pre_norm(model)
     if len(calibration) < 10 or len(held_out) < 2:
         raise InputError(

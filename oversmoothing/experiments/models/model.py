@@ -384,6 +384,15 @@ class Model:
         return replace(self, run_notes=(*self.run_notes, *notes))
 
 
+def check_stochastic(model: Model) -> None:
+    """Raises `InputError` for learned sinks: verdicts are of rows that sum to 1."""
+    if any(layer.sinks for layer in model.layers):
+        raise InputError(
+            f"the model '{model.name}' has learned sinks, with which rows of attention sum to less "
+            "than 1, and this is of rows that sum to 1: ask inspect, which tells what is left"
+        )
+
+
 @runtime_checkable
 class DescribesItself(Protocol):
     """A module in memory that says itself how it is read, so that no adapter is asked."""

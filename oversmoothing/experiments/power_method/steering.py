@@ -179,7 +179,8 @@ def margin(case: Case, mu: float) -> float:
 
 def thresholds(model: Model, by_norm: Sequence[float], u: Matrix) -> Matrix:
     """alpha by layer [layers] for a direction u [d] of length 1, w = u, as `predicted_threshold`
-    gives it for the layer's H and even attention; 0 where u dominates already.
+    gives it for the layer's H and even attention; 0, no steering at any multiple, where H's own
+    leading eigenvalue is what alpha moves: it dominates from alpha = 0 on, and its v is not yet u.
 
     by_norm: `scales` of the model on its inputs.
     """

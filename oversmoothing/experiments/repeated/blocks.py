@@ -13,10 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
 
 from oversmoothing.experiments.inspection.extract import batches, call_arguments, extract, prepared
 from oversmoothing.experiments.models.layers import attention_of
-from oversmoothing.experiments.models.model import Layer, Model, evaluating
+from oversmoothing.experiments.models.model import Layer, Model, check_stochastic, evaluating
 from oversmoothing.experiments.study.atlas import factors
 from oversmoothing.simulations.engine.layers import PerLayer
 from oversmoothing.simulations.spectra.head_values import normalised
@@ -101,10 +102,28 @@ class Recorded:
     states: tuple[Tensor, ...]
 
 
+class _Unrounded(TorchFunctionMode):
+    """A softmax of float64 stays one: the library's eager attention asks for float32, whose rows
+    sum to 1 to 1e-7 alone, so that equal tokens would not stay equal."""
+
+    def __torch_function__(
+        self,
+        call: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        given = dict(kwargs or {})
+        softmax = getattr(call, "__name__", "") == "softmax"
+        if softmax and given.get("dtype") == torch.float32 and args[0].dtype == torch.float64:
+            del given["dtype"]
+        return call(*args, **given)
+
+
 @contextmanager
 def plain_attention(module: nn.Module) -> Iterator[None]:
     """Evaluation mode, and attention by its formula: fused kernels have no forward mode."""
-    with evaluating(module), sdpa_kernel(SDPBackend.MATH):
+    with evaluating(module), sdpa_kernel(SDPBackend.MATH), _Unrounded():
         yield
 
 
@@ -192,8 +211,10 @@ def cycled_layers(model: Model, batch: Any, scale: float = 1.0) -> tuple[PerLaye
     """The layers as linear operators, over and over (T7a): attention on one input and weights by
     layer, without norms, biases and FFNs, and the X_0 that the first block was given, [n, d].
 
-    batch: one input, as `extract` takes it. scale: multiplies every W_V W_O.
+    batch: one input, as `extract` takes it. scale: multiplies every W_V W_O. Raises `InputError`
+    for learned sinks.
     """
+    check_stochastic(model)
     extracted = extract(model, batch)
     attention = [
         normalised(trace.attention[0].numpy())

@@ -32,7 +32,14 @@ from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.intervals import in_words, mean_interval, named, share_interval
 from oversmoothing.experiments.ladder.recording import folded_spectra, log_ratio, spectral_gap
 from oversmoothing.experiments.ladder.scores import Score, calibrated, score
-from oversmoothing.experiments.models.model import Layer, Model, Norm, Trace, evaluating
+from oversmoothing.experiments.models.model import (
+    Layer,
+    Model,
+    Norm,
+    Trace,
+    check_stochastic,
+    evaluating,
+)
 from oversmoothing.experiments.repeated.blocks import BlockMap, runs
 from oversmoothing.experiments.repeated.predictors import halves
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
@@ -58,8 +65,8 @@ def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> "Flips"
     """Flip, measure and predict every layer of a Pre-LN or Post-LN model on every input.
 
     Half of the inputs, by the seed, calibrate what is fitted; the others are scored as the ladder's
-    rungs are. Raises `InputError` for layers without a norm at attention, parallel layers and norms
-    behind sublayers, inputs of different lengths, and fewer than 4 inputs.
+    rungs are. Raises `InputError` for layers without a norm at attention, parallel layers, learned
+    sinks, norms behind sublayers, inputs of different lengths, and fewer than 4 inputs.
     """
     check_model(model)
     parts: dict[tuple[str, ...], list[np.ndarray]] = {}
@@ -100,6 +107,7 @@ def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> "Flips"
 
 def check_model(model: Model) -> None:
     """Raises `InputError` for a model whose layers have no sign to flip or stand otherwise."""
+    check_stochastic(model)
     for number, layer in enumerate(model.layers, 1):
         if layer.norm_attention.kind == "none" or layer.norm_attention.module is None:
             raise InputError(f"layer {number} of '{model.name}' has no norm at its attention")

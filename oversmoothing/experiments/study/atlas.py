@@ -32,6 +32,7 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     joined as together,
     matrices,
 )
+from oversmoothing.experiments.inspection.spectra import own_dominance
 from oversmoothing.experiments.models.model import Layer, Model, Trace, start_spread
 from oversmoothing.experiments.study import RECORDED
 from oversmoothing.experiments.study.lever import folded, with_gain
@@ -42,15 +43,13 @@ from oversmoothing.simulations.spectra.head_values import (
     asymmetry_at_random,
     dense_values,
     head_values,
-    mean_attention,
 )
 from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.layer.attention import complement_basis
-from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_text
 from oversmoothing.theory.support.sizes import Array, Complex
-from oversmoothing.theory.verdict.formulas import dominance, in_universal_disc
+from oversmoothing.theory.verdict.formulas import in_universal_disc
 
 Folding = Literal["unfolded", "folded"]
 
@@ -179,8 +178,6 @@ SCHEMA = {
 _TEXT = ("model", "revision", "weights", "modality", "inputs_hash", "made")
 _SHARES = ("negative", "disc", "negative_unfolded", "sink", "consensus")
 _WHOLE = ("schema", "layers", "layer", "head", "heads", "d", "r", "eigenvalues", "inputs")
-# A margin counts where it exceeds this share of the radius: float32 attention.
-_ROUNDING = 1e-5
 
 
 def weights_hash(model: Model) -> str:
@@ -290,10 +287,8 @@ def _attended(model: Model, inputs: Any) -> dict[str, list[Array]]:
             held["sink"][number].append(A.mean(-2, dtype=np.float64).max(-1))
             said = np.full(len(A), np.nan)
             if not model.layers[number].sinks:
-                alone = mean_attention(A[:, None].astype(np.float32))
-                for k, (one, h) in enumerate(zip(alone, values[number], strict=True)):
-                    radii = dominance(attention_spectrum(one), h)
-                    said[k] = float(radii.margin > _ROUNDING * radii.rho_consensus)
+                pairs = zip(A, values[number], strict=True)
+                said[:] = [own_dominance(*pair)["consensus"] for pair in pairs]
             held["consensus"][number].append(said)
 
     for _ in stream(model, inputs, batch_size=8, see=see):

@@ -25,7 +25,7 @@ from torch import Tensor
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.heads_and_why import matrices
 from oversmoothing.experiments.intervals import FEWEST, NAN, in_words, named, share_interval
-from oversmoothing.experiments.models.model import Layer, Model, Trace
+from oversmoothing.experiments.models.model import Layer, Model, Trace, check_stochastic
 from oversmoothing.experiments.models.pictures import Pictures
 from oversmoothing.experiments.models.sources import open_model
 from oversmoothing.experiments.study import atlas
@@ -184,7 +184,7 @@ def readings_of(
 
     models: anything that `open_model` reads, the project's own ViTs included, by name. E3 is many
     times as costly as the others and takes the first `costly_inputs` inputs only; padding is left
-    out. Raises `InputError` for an unknown reading, and as `stream` does.
+    out. Raises `InputError` for an unknown reading, learned sinks, and as `stream` does.
 
     >>> import torch, oversmoothing
     >>> part = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
@@ -209,6 +209,7 @@ def _cases(
     batch_size: int,
 ) -> pd.DataFrame:  # fmt: skip
     """Those of every layer, taken while the pass is in it, whose attention is then dropped."""
+    check_stochastic(model)
     if odd := [name for name in readings if name not in READINGS]:
         raise InputError(f"no reading {odd[0]}: choose from {', '.join(READINGS)}")
     parts, seen = [], 0
