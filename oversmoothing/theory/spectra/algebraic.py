@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
+from math import isqrt, prod
 from typing import Any
 
 import flint
@@ -196,6 +197,22 @@ class Eigenvalue:
     @property
     def is_one(self) -> bool:
         return self.factor.degree == 1 and int(self.factor.polynomial(1)) == 0
+
+
+def rational_modulus(roots: Sequence[Eigenvalue]) -> Fraction | None:
+    """|1 + the product of the roots| where it is known to be a fraction: all roots are rational, or
+    all but one x of a complex pair, with |1 + c x|^2 = (1 + c x)(1 + c conj x) a square."""
+    rest = [root for root in roots if root.factor.degree > 1]
+    one = flint.fmpq(1)
+    c = prod((root.factor.rational_root for root in roots if root not in rest), start=one)
+    if not rest or c == 0:
+        return Fraction(abs(int((one + c).p)), int((one + c).q)) if c else Fraction(1)
+    if len(rest) > 1 or rest[0].factor.degree > 2 or rest[0].is_real:
+        return None
+    p = rest[0].factor.polynomial
+    square = one - c * flint.fmpq(p[1], p[2]) + c * c * flint.fmpq(p[0], p[2])
+    top, bottom = isqrt(int(square.p)), isqrt(int(square.q))
+    return Fraction(top, bottom) if flint.fmpq(top, bottom) ** 2 == square else None
 
 
 def squared_modulus(x: Any, bits: int) -> flint.arb:

@@ -34,6 +34,7 @@ from oversmoothing.theory.spectra.algebraic import (
     Factor,
     eigenvalues,
     factors,
+    rational_modulus,
     squared_modulus,
 )
 from oversmoothing.theory.spectra.layer_discs import largest_modulus
@@ -180,17 +181,17 @@ class ExactDominance(Leading[Mode]):
     def radii(self) -> tuple[Number, Number]:
         """rho_C and rho_Q, so close that their difference has 64 bits too."""
         sides = (self.consensus, self.quotient)
-        rational = [modes[0].rational if modes else flint.fmpq(0) for modes in sides]
-        known = [Number.of(Fraction(abs(int(x.p)), int(x.q))) for x in rational if x is not None]
-        if len(known) == 2:
-            return known[0], known[1]
+        known = [rational_modulus(modes[0].roots) if modes else Fraction(0) for modes in sides]
         for bits in doublings(128, 2 * EXACT_BITS):
-            consensus, quotient = (self.radius(side, bits) for side in (True, False))
+            balls = [self.radius(side, bits) for side in (True, False)]
             with at_precision(bits):
-                apart = consensus - quotient
-            if not self.comparison or apart.rel_accuracy_bits() >= 64:
+                apart = balls[0] - balls[1]
+            if None not in known or not self.comparison or apart.rel_accuracy_bits() >= 64:
                 break
-        return Number.of(consensus), Number.of(quotient)
+        consensus, quotient = (
+            Number.of(ball if x is None else x) for x, ball in zip(known, balls, strict=True)
+        )
+        return consensus, quotient
 
 
 def compare(first: Mode, second: Mode, limit: int = EXACT_BITS) -> tuple[int | None, int]:
