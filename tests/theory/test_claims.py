@@ -130,9 +130,43 @@ def test_false_neighbours_leave_out_replace_and_add_hypotheses():
     ("x=1", "x ** x", "is not"),
     ("x=1", "y < 1", "is not"),
     ("x=1", "x < 0.5", "write integers"),
+    ("x=1, abs=1", "abs > 0", "'abs' names no variable"),
+    ("x=1, λ=1", "x > 0", "'λ' names no variable"),
+    ("x=1, z Real)(assert (> x 1.0))(declare-const y=1", "x > 1", "names no variable"),
+    ("x=1", "x and x > 0", "'x' is a number, where a formula stands"),
+    ("x=1", "x", "'x' is a number, where a formula stands"),
+    ("x=1", "(x < 1) + 1 > 0", "'x < 1' is a formula, where a number stands"),
+    ("x=1", "Iff(x, x > 0)", "'x' is a number, where a formula stands"),
+    ("x=1", "x == (x > 0)", "'x > 0' is a formula, where a number stands"),
 )
 def test_a_query_that_says_nothing_is_refused_where_it_is_written(at, then, message):
     refuses(message, by.for_all, "one", given="x > 0", then=then, at=at, error=ValueError)
+
+
+def _is_two() -> object:
+    """[1; general] 1 is 2."""
+    return 1 == 2
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        by.Symbolic("an equation", _is_two, (1,), by.GENERAL),
+        by.Symbolic("equations", lambda: [[1 == 2]], (1,), by.GENERAL),
+        by.written("a step", _is_two),
+        by.Certified("no answers", lambda _: iter([5]), (1,)),
+        by.Certified("nothing", lambda _: iter([True, None]), (1,)),
+    ],
+)
+def test_what_is_no_residual_and_no_answer_proves_nothing(evidence):
+    # False is 0 to Python: an equation that fails was a residual that vanishes.
+    assert run_claim(claim_with(evidence), QUICK).status is Status.UNDECIDED
+
+
+def test_small_powers_are_asked_of_both_solvers():
+    asked = by.for_all("powers", then="x**0 == 1 and x**1 == x", at="x=2", covers=(1,))
+    claim = claim_with(asked.unless("0 for 1", then="x**0 == 0", at="x=2"))
+    assert run_claim(claim, QUICK).status is Status.DECIDED
 
 
 def _require(condition: bool) -> None:

@@ -153,7 +153,9 @@ class HeadsReader:
         start = self._start()
         outs = g.cuts(AV, end)  # Z: what goes into the output projection
         first = next((i for i, c in enumerate(outs) if i and g.op(c) in PRODUCT), len(outs))
-        Z = outs[first - 1]
+        # Without an output projection a norm may stand right behind A V.
+        ahead = (c for c in reversed(outs[:first]) if first < len(outs) or affine(g, AV, c))
+        Z = next(ahead, AV)
         linear = next((c for c in reversed(outs) if c >= Z and affine(g, AV, c)), None)
         if linear is None or g.values[Z].numel() != g.values[AV].numel():
             raise Lacking(f"the output is no linear function of A V ({g.ops(outs[1:])})")

@@ -6,6 +6,7 @@ A state at every depth L at once is a formula in sympy, proved by `induction` ov
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import sympy as sp
 
 from oversmoothing.theory.numbers.exact import Matrix
@@ -16,9 +17,14 @@ BITS = 1536
 
 
 def entries(value: Any) -> list[Any]:
-    """A scalar, a matrix or nested lists as one flat list; None: nothing."""
+    """A scalar, a matrix or nested lists as one flat list; None: nothing.
+
+    Raises ValueError for a truth value: False is 0 to Python, and says that something is not so.
+    """
     if value is None:
         return []
+    if isinstance(value, bool | np.bool_):
+        raise ValueError(f"{value} is a truth value: assert it, or give what must be 0")
     if isinstance(value, sp.MatrixBase):
         return list(value)
     if isinstance(value, list | tuple):

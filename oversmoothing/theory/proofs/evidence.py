@@ -30,6 +30,8 @@ from textwrap import shorten
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
+
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.proofs.checks import entries, simplified, vanishes
 from oversmoothing.theory.proofs.claim import (
@@ -135,8 +137,11 @@ class Symbolic:
             raise ValueError(f"'{self.title}' ({self.scope}) covers no clause")
 
     def run(self, effort: Effort) -> Outcome:
-        left = [simplified(entry) for entry in entries(self.residual())]
-        data = {"scope": str(self.scope)}
+        residual, data = self.residual(), {"scope": str(self.scope)}
+        try:
+            left = [simplified(entry) for entry in entries(residual)]
+        except ValueError as error:
+            return Outcome(None, str(error), None, data)
         for entry in left:
             if entry != 0:
                 return Outcome(False, f"the residual is {entry}, not 0", None, data)
@@ -165,6 +170,9 @@ class Certified:
         for answer in self.certify(effort):
             if isinstance(answer, str):
                 return Outcome(False, f"a certified instance contradicts it: {answer}", answer)
+            if not isinstance(answer, bool | np.bool_):
+                words = f"it gave {answer!r:.40}: give True, False, or a counterexample in words"
+                return Outcome(None, words)
             holding, undecided = holding + answer, undecided + (not answer)
         detail = f"{holding} instances certified, {undecided} undecided"
         data = {"certified": holding, "undecided": undecided}

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,11 @@ _SIGNS: dict[type[ast.cmpop], str] = {
     ast.Eq: "(= {})",
     ast.NotEq: "(not (= {}))",
 }
+# Names that SMT-LIB has for itself, and Python has not.
+_TAKEN = {
+    "abs", "distinct", "div", "exists", "false", "forall", "is_int", "ite", "let", "match", "mod",
+    "par", "to_int", "to_real", "true", "xor",
+}  # fmt: skip
 _ARITHMETIC: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 _CONNECTIVES = {"Implies": "=>", "Iff": "="}
 # What a text of the language means to Python, whose own operators do the rest.
@@ -63,6 +69,12 @@ class Query:
 
     def to_smtlib(self) -> str:
         """The negation as SMT-LIB 2: unsat means that the statement holds for all reals."""
+        for name in self.variables:
+            if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) or name in _TAKEN:
+                raise ValueError(
+                    f"{self.name}: {name!r} names no variable: take Latin letters, digits and _, "
+                    f"and none of {', '.join(sorted(_TAKEN))}"
+                )
         lines = [f"(declare-const {name} Real)" for name in self.variables]
         lines += [f"(assert {self._translate(text)})" for text in self.hypotheses]
         lines.append(f"(assert (not {self._translate(self.conclusion)}))")
@@ -95,7 +107,10 @@ class Query:
         return expanded
 
     def _translate(self, text: str) -> str:
-        return _smt(self._parsed(text), set(self.variables))
+        parsed = self._parsed(text)
+        translated = _smt(parsed, set(self.variables))
+        _of_kind(parsed, True)
+        return translated
 
     def _evaluate(self, text: str, values: Mapping[str, Fraction]) -> bool:
         """In fractions. The translation to SMT-LIB has refused all that is not in the language."""
@@ -117,6 +132,35 @@ def _literal(value: object) -> str:
     return f"{value}.0"
 
 
+def _is_formula(node: ast.expr) -> bool:
+    """Whether it is true or false; else it is a number."""
+    negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return negated or isinstance(node, ast.BoolOp | ast.Compare | ast.Call)
+
+
+def _of_kind(node: ast.expr, formula: bool) -> None:
+    """Raises ValueError where a number stands for a formula, or a formula for a number."""
+    if _is_formula(node) is not formula:
+        kinds = ("a formula", "a number")
+        raise ValueError(
+            f"'{ast.unparse(node)}' is {kinds[formula]}, where {kinds[not formula]} stands"
+        )
+    match node:
+        case ast.UnaryOp(operand=operand):
+            _of_kind(operand, formula)
+        case ast.BinOp(left=left, right=right):
+            _of_kind(left, False)
+            _of_kind(right, False)
+        case ast.BoolOp(values=parts) | ast.Call(args=parts):
+            for part in parts:
+                _of_kind(part, True)
+        case ast.Compare(left=left, ops=ops, comparators=rest):
+            # Two formulas can be equal.
+            both = _is_formula(left) and {*map(type, ops)} <= {ast.Eq, ast.NotEq}
+            for part in (left, *rest):
+                _of_kind(part, both)
+
+
 def _smt(node: ast.expr, variables: set[str]) -> str:
     match node:
         case ast.Name(id=name):
@@ -131,7 +175,9 @@ def _smt(node: ast.expr, variables: set[str]) -> str:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return f"(not {_smt(operand, variables)})"
         case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(power))):
-            return f"(* {' '.join([_smt(base, variables)] * power)})"
+            # A product has two factors at least.
+            factors = ["1.0"] * (2 - power) + [_smt(base, variables)] * power
+            return f"(* {' '.join(factors)})"
         case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=q)) if q:
             return f"(/ {_smt(left, variables)} {_literal(q)})"
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
