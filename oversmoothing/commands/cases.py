@@ -50,6 +50,8 @@ def verdict(
     A case with "R" (s x s) beside "A" and "H" has several residual streams: the answer then says
     too whether the streams become one. Such a case may also hold "p" and "q" (s numbers each, 1 and
     1/s if left out), "mixing" (the kind of R, which is checked) and "start" ("generic" or "equal").
+
+    From which layer on is HFC/LFC surely below a bound? certify CASE --eps 1e-6 proves one.
     """
     from oversmoothing.theory.support.files import read_json, to_json
     from oversmoothing.theory.verdict.answer import announced

@@ -227,7 +227,7 @@ class Searched:
                 if not worst and not unusable:
                     raise
             few = tried - before < (1 if begin else alone) and filtered == missed
-            if worst or unusable or few or tried == examples:
+            if worst or unusable or few or tried in (0, examples):
                 break
         data: dict[str, Any] = {"examples": tried, "filtered": filtered, "box": box.words()}
         beside = f" ({filtered} more miss a hypothesis)" if filtered else ""
