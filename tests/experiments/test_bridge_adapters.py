@@ -285,7 +285,7 @@ def test_bare_checkpoints_without_known_names_are_refused(tmp_path):
 
 
 def test_empty_folders_and_missing_paths_are_refused(tmp_path):
-    refuses("it holds nothing", open_model, tmp_path)
+    refuses("it is empty", open_model, tmp_path)
     refuses("there is no folder or file", lambda: open_model(tmp_path / "missing"))
     refuses("no name that the hub could have", open_model, "./missing")
     (tmp_path / "config.json").write_text("{")

@@ -343,7 +343,7 @@ def test_what_the_spectra_predict_of_flips_is_said_beside_what_is_seen(small):
     assert "the spectra alone predict 25 % (T8e)" in ours
     assert "to sharpening in 100 % of the draws (H positive definite), the other way in 0 %" in ours
     assert "the other sign in 3 of 12 layers" in caption
-    assert "reversed in 25 % of (image, layer); it is in 75 %" in caption
+    assert "or back, in 25 % of (image, layer); it does in 75 %" in caption
 
 
 def test_a_figure_begins_with_how_many_comparisons_came_out_how(small, tmp_path, monkeypatch, told):

@@ -217,7 +217,8 @@ class Report(result.Result):
         """Does it smooth? By what? What to try? Each in a sentence, with what carries it."""
         sublayers = [float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn)]
         heads = [of_heads(self.heads, self.closer), why_heads(self.heads, self.cls, self.causal)]
-        ends, over = self.table["cos_mean_desunk"], sentences.first_inputs(self.closer, self.noun)
+        ends = self.table.get("cos_mean_desunk", pd.Series([np.nan]))
+        over = sentences.first_inputs(self.closer, self.noun)
         return (
             does_it(self.answer, self.inputs, (ends.iloc[0], ends.iloc[-1]), over),
             by_what(self.answer, (sublayers[0], sublayers[1]), heads),
