@@ -239,6 +239,68 @@ def test_examples_are_their_golden_cases_and_links_come_back(chromium, path):
             assert found["answer"]["verdict"] == said, preset.key
 
 
+def test_radii_that_are_both_zero_are_no_verdict(chromium, path):
+    """Tokens that see themselves alone and h = -1: the next state is 0."""
+    with opened(chromium, path, "#n=2&h=-1&attention=given&A=1,0;0,1") as work:
+        until(work.page, "TOO_CLOSE")
+        state = work.page.evaluate("() => Explorer.state()")
+        answer = compute(work.page, [state])[0]["answer"]
+        assert (answer["consensus"], answer["quotient"]) == (0, 0)
+
+
+def test_the_spectrum_of_a_given_triangle_is_its_diagonal(chromium, path):
+    """One Jordan chain at 1/4: QR alone moves it by .4, and the verdict with it."""
+    n, h = 32, -1.9
+    A = 0.25 * np.eye(n) + 0.75 * np.eye(n, k=-1)
+    A[0, 0] = 1
+    link = f"#n={n}&h={h}&attention=given&A=" + ";".join(",".join(map(str, row)) for row in A)
+    with opened(chromium, path) as work:
+        state = work.page.evaluate("(link) => Explorer.fromLink(link)", link)
+        answer = compute(work.page, [state])[0]["answer"]
+    assert answer["verdict"] == oversmoothing.verdict(A=A, W=[[h]]).verdict == "SMOOTHING"
+    assert answer["quotient"] == pytest.approx(1 - 1.9 / 4, abs=1e-12)
+
+
+def test_cosines_of_a_token_that_cancels_are_undefined(chromium, path):
+    """Token 1 falls by 1/2 a layer beside the others, and by h = -1 it is 0."""
+    with opened(chromium, path) as work:
+        for h, known in (("-0.5,-0.9", 20), ("-1", 0)):
+            link = f"#n=6&h={h}&attention=softmax&temperature=0.5&causal=1&depth=80"
+            state = work.page.evaluate("(link) => Explorer.fromLink(link)", link)
+            found = compute(work.page, [state])[0]
+            A, H, _, X = matrices(state, found)
+            for layer in range(81):
+                exact = cosine_extremes(X)
+                if layer <= known:
+                    said = found["cosMean"][layer], found["cosMin"][layer]
+                    assert said == pytest.approx(tuple(map(float, exact)), abs=1e-6)
+                X = X + A[0] @ X @ H[0].T
+            assert found["cosMean"][80] == found["cosMin"][80] == "NaN"
+        work.page.evaluate("(link) => { location.hash = link; }", link)
+        work.page.wait_for_function(
+            "() => document.getElementById('said-cosine').textContent.includes('too small beside')"
+        )
+
+
+def test_a_handle_counts_the_discs_of_the_head_that_owns_its_chain(chromium, path):
+    link = "#n=6&h=-1.2,-1.2&attention=psd&temperature=0.3&heads=2&chain=1&seed={}"
+    with opened(chromium, path) as work:
+        seen = set()
+        for seed in range(40):
+            state = work.page.evaluate("(l) => Explorer.fromLink(l)", link.format(seed))
+            spectra = compute(work.page, [state])[0]["spectra"]
+            own, other = (min(a for a, _ in spectrum) for spectrum in spectra)
+            inside = -1.2 * (1 + own) > -2
+            if inside == (-1.2 * (1 + other) > -2):
+                continue
+            seen.add(inside)
+            work.page.evaluate("(s) => { Explorer.change(s); Explorer.refresh(); }", state)
+            for handle in work.page.locator(".handle").all():
+                said = handle.get_attribute("aria-valuetext")
+                assert said is not None and ("inside" in said) == inside
+        assert seen
+
+
 def test_examples_do_what_they_say(chromium, path):
     links = {preset.key: preset.link for preset in PRESETS}
     with opened(chromium, path) as work:
@@ -465,6 +527,7 @@ def test_a_frame_at_32_tokens_and_8_features_costs_a_few_products(chromium, path
     ("#A=1,1;0,1", "not square with rows"),
     ("#A=1;0,1", "differ in length"),
     ("#attention=none", "there are softmax"),
+    ("#causal=true", "causal=true; it is 0 or 1"),
     ("#<b>=1", "which this page does not know"),
     # What the page does not show is refused, and never shown as something else.
     ("#n=1000000000", "n=1000000000; this page takes 2 to 32"),

@@ -44,7 +44,7 @@ def test_a_verdict_reads_as_sentences():
 
 # Doubly stochastic, where the mean is that of consensus (T3), or not, where it follows them (T1f).
 APART = {
-    "3/4 1/4; 1/4 3/4": ("", "grows without bound"),
+    "3/4 1/4; 1/4 3/4": ("", "tends to infinity"),
     "7/10 3/10; 2/5 3/5": ("; HFC/LFC itself levels off", "tends to 7"),
 }
 

@@ -54,7 +54,7 @@ SHIFTED = [["11/20" if i == j else "3/20" for j in range(4)] for i in range(4)]
               "For generic X_0 HFC/LFC tends to 0, rank of the limit 1."), never="Jordan"),
     row("T5a: the quotient wins", "AA", "-1/2", verdict=N, tends_to="infinity", limit_rank=1,
         says=("|1 + h a| = 0.75 (h = -0.5, a = 0.5) exceeds |1 + h| = 0.5", "(h = -0.5, a = 1)",
-              "For generic X_0 HFC/LFC grows without bound, rank of the limit 1.")),
+              "For generic X_0 HFC/LFC tends to infinity, rank of the limit 1.")),
     row("the reason names the dominant pair among several", "1/8 7/8; 7/8 1/8", "1 0; 0 -4",
         verdict=N,
         says=("|1 + h a| = 4 (h = -4, a = -0.75)",

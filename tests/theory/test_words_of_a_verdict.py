@@ -171,7 +171,7 @@ def test_no_digit_of_a_rate_is_said_that_rounding_may_change():
     # Infinite at every depth, from some depth on, and growing.
     ("1 0 0; 0 1 0; 0 0 1", "1/2", "1; 0; -1", "is infinite at every depth", "inf inf"),
     ("1/2 1/2; 1/2 1/2", "-1", "1; 0", "is infinite from some depth on", "1 inf"),
-    ("3/4 1/4; 1/4 3/4", "-1/2", "1; 0", "grows without bound", "1 1.5"),
+    ("3/4 1/4; 1/4 3/4", "-1/2", "1; 0", "tends to infinity", "1 1.5"),
     ("3/4 1/4; 1/4 3/4", "-2", "1; 0", "is 0 from some depth on", "1 0"),
     ("3/4 1/4; 1/4 3/4", "1/2", "1; 0", "tends to 0", "1 0.8333333333"),
 )
@@ -181,9 +181,18 @@ def test_what_is_reached_is_not_said_to_be_tended_to(A, H, X0, words, depths):
     assert [f"{ratio.value:.10g}" for ratio in found.hfc_lfc.values()] == depths.split()
     if "some depth" in words:
         # Other numbers round to the same floats.
-        words = "grows without bound" if "infinite" in words else "tends to 0"
+        words = "tends to infinity" if "infinite" in words else "tends to 0"
     floats = [np.array(M, dtype=float) for M in map(matrix, (A, H, X0))]
     assert words in verdict(**dict(zip(("A", "H", "X0"), floats, strict=True))).reason
+
+
+@pytest.mark.parametrize("form", [matrix, lambda text: np.array(matrix(text), dtype=float)])
+def test_what_is_infinite_from_the_start_is_not_said_to_grow(form):
+    """h = 0 leaves X_0 as it is, and its mean is 0; in the first line too."""
+    A = "3/8 1/8 1/2; 3/7 1/7 3/7; 3/7 3/7 1/7"
+    said = str(verdict(A=form(A), H=form("0"), X0=form("-3; 2; 1"), depth=[0, 9]))
+    assert "for this X_0: TIE: HFC/LFC tends to infinity\n" in said
+    assert "after 9 layers: HFC/LFC = inf" in said and "grows without" not in said
 
 
 def test_a_state_that_is_0_is_told_from_one_that_cancels():

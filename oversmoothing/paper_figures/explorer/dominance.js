@@ -8,8 +8,9 @@ Explorer.CLOSE = { tied: 1e-9, turning: 1e-6 };
 // Eigenvalues of one attention without its 1, as pairs [re, im].
 Explorer.spectrum = function (state, A) {
   const n = state.n;
-  // Triangular: the diagonal (T1h).
-  if (state.causal) return Array.from({ length: n - 1 }, (_, i) => [A[(i + 1) * (n + 1)], 0]);
+  // Triangular, by a mask or as given: the diagonal (T1h): QR would lose half the digits of equal ones.
+  const lower = A.every((a, k) => a === 0 || k % n <= Math.floor(k / n));
+  if (lower) return Array.from({ length: n - 1 }, (_, i) => [A[(i + 1) * (n + 1)], 0]);
   if (state.kind === "averaging") return Array.from({ length: n - 1 }, () => [state.share, 0]);
   if (state.kind === "circle") {
     const size = state.share - (1 - state.share) / (n - 1);
@@ -48,7 +49,8 @@ Explorer.dominance = function (state, spectra, value) {
     : tiedRadii(spectra, value);
   const close = turning ? Explorer.CLOSE.turning : Explorer.CLOSE.tied;
   const gap = (consensus - quotient) / Math.max(consensus, quotient);
-  const verdict = Math.abs(gap) <= close ? "TOO_CLOSE" : gap > 0 ? "SMOOTHING" : "NON_SMOOTHING";
+  // NaN where both radii are 0.
+  const verdict = !(Math.abs(gap) > close) ? "TOO_CLOSE" : gap > 0 ? "SMOOTHING" : "NON_SMOOTHING";
   return { verdict, consensus, quotient, rate: quotient / consensus };
 };
 

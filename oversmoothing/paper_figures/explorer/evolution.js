@@ -105,17 +105,21 @@ function joined(hfc, hScale, mean, mScale, n, d) {
   return X;
 }
 
+// A token below this share of the longest is a difference of HFC and mean: its direction is rounding.
+const CANCELLED = 1e-10;
+
 // log10 HFC/LFC; mean and minimum of the signed cosine over pairs of distinct non-zero tokens;
-// effective rank, exp of the entropy of the normalised singular values. NaN where undefined.
+// effective rank, exp of the entropy of the normalised singular values. NaN where undefined, and the
+// cosines also where a token has cancelled.
 function measure(found, hfc, hScale, mean, mScale, X, n, d) {
   const high = Math.sqrt(Explorer.squares(hfc)), low = Math.sqrt(n * Explorer.squares(mean));
   found.log.push(high === 0 && low === 0 ? NaN
     : Math.log10(high) - Math.log10(low) + (hScale - mScale) * Math.log10(2));
-  const unit = [];
-  for (let i = 0; i < n; i += 1) {
-    const row = X.subarray(i * d, (i + 1) * d), size = Math.hypot(...row);
-    if (size > 0) unit.push(row.map((x) => x / size));
-  }
+  const rows = Array.from({ length: n }, (_, i) => X.subarray(i * d, (i + 1) * d));
+  const sizes = rows.map((row) => Math.hypot(...row)), floor = CANCELLED * Math.max(...sizes);
+  // A token of 0 is one in the start, and is left out; later it is what cancelled.
+  const lost = sizes.some((size) => size < floor && (size > 0 || found.tokens.length > 0));
+  const unit = rows.flatMap((row, i) => (sizes[i] > 0 && !lost ? [row.map((x) => x / sizes[i])] : []));
   let sum = 0, least = 1;
   for (let i = 0; i < unit.length; i += 1)
     for (let k = i + 1; k < unit.length; k += 1) {

@@ -50,7 +50,8 @@
     find("said-ratio").textContent = `${number(run.log[0], 2)} at the start, ${number(run.log[last], 2)} after `
       + `${last} layers${answer.verdict === "SMOOTHING" ? "; dotted: the slope log\u2081\u2080 r that the spectrum predicts" : ""}.`;
     find("said-cosine").textContent = `After ${last} layers: mean ${number(run.cosMean[last], 3)}, smallest `
-      + `${number(run.cosMin[last], 3)}.`;
+      + `${number(run.cosMin[last], 3)}${Number.isNaN(run.cosMin[last]) && run.rank[last] > 0
+        ? ": a token is too small beside the others for float64 to know its direction" : ""}.`;
     find("said-rank").textContent = `${number(run.rank[0], 2)} at the start, ${number(run.rank[last], 2)} after ${last} layers.`;
     const preset = PRESETS.find((one) => one.link === Explorer.toLink(state));
     find("preset").value = preset ? preset.key : "";
@@ -64,7 +65,7 @@
     find("case").disabled = find("python").disabled = !one;
     find("discs-note").textContent = state.turn !== 0
       ? "The weights rotate, so the discs (dashed) no longer decide: compare the two radii."
-      : state.heads > 1 ? "A disc counts for the eigenvalues of its head; eigenvalue k belongs to head k, k + heads, ..." : "";
+      : state.heads > 1 ? "A disc counts for the eigenvalues of its head; head k owns the eigenvalues k, k + heads, ..., and a chain that begins there" : "";
     find("link").setAttribute("href", Explorer.toLink(state));
   }
 
@@ -133,7 +134,7 @@
   Explorer.refresh = function () {
     result = Explorer.compute(state);
     plane.drawDiscs(result.spectra, state.turn !== 0);
-    plane.drawHandles(state, result.spectra);
+    plane.drawHandles(state, result.spectra, result.value);
     Explorer.drawMetrics(charts, result, state);
     showControls();
     say();

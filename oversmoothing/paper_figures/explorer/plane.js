@@ -53,11 +53,11 @@ Explorer.Plane = class {
   }
 
   // One handle an eigenvalue; filled where a mode of its head beats consensus at it.
-  drawHandles(state, spectra) {
+  drawHandles(state, spectra, { entries, owner }) {
     while (this.handles.children.length > state.h.length) this.handles.lastChild.remove();
     state.h.forEach((h, number) => {
       const handle = this.handles.children[number] || this.newHandle(number);
-      const head = number % state.heads;
+      const head = owner[entries.findIndex((entry) => entry.number === number)];
       const lost = spectra[head].some((a) => Explorer.inDisc(h.re, h.im, a)
         || (h.pair && Explorer.inDisc(h.re, -h.im, a)));
       const said = `${Explorer.complexText(h.re, h.pair ? h.im : 0)}, ${lost ? "inside" : "outside"}`

@@ -85,8 +85,10 @@ Explorer.fromLink = function (link) {
           + Explorer.KINDS.join(", "));
       }
       s.kind = text;
-    } else if (name === "causal" || name === "chain") s[name] = text === "1";
-    else if (name === "A" || name === "X") s[name] = rows(name, text);
+    } else if (name === "causal" || name === "chain") {
+      if (text !== "0" && text !== "1") throw new Error(`the link says ${name}=${text.slice(0, 20)}; it is 0 or 1`);
+      s[name] = text === "1";
+    } else if (name === "A" || name === "X") s[name] = rows(name, text);
     else if (NUMBERS.includes(name)) s[name] = number(name, text);
     else throw new Error(`the link has '${name.slice(0, 20)}', which this page does not know`);
   }

@@ -242,7 +242,7 @@ _ANSWERS = {
     Outcome.UNDEFINED: "there is no answer, for all tokens are 0",
     Outcome.UNDECIDED: "it is not known",
 }
-_TENDS = {"zero": "tends to 0", "infinity": "grows without bound", "oscillates": "oscillates",
+_TENDS = {"zero": "tends to 0", "infinity": "tends to infinity", "oscillates": "oscillates",
           "constant": "tends to a constant"}  # fmt: skip
 _KNOWN = {
     "exact": " [proved: exact arithmetic]",
