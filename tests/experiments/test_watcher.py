@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from transformers import BartConfig, BartModel
 
 from oversmoothing import Watcher, describe, metrics
 from oversmoothing.experiments.digits.data import digits
@@ -114,6 +115,35 @@ def test_padding_counts_for_nothing(family):
         kept = zip(X.detach(), batch["attention_mask"].bool(), strict=True)
         mean = np.mean([float(metrics(x[keep].double())["cos_mean"]) for x, keep in kept])
         assert table["cos_mean"][number] == pytest.approx(mean, rel=1e-9)
+
+
+@pytest.mark.parametrize("masked", ["src_key_padding_mask", "tgt_key_padding_mask"])
+@pytest.mark.parametrize("part", ["encoder", "decoder"])
+def test_padding_of_pytorch_s_modules_counts_for_nothing(part, masked):
+    """Of an encoder and a decoder each has its own."""
+    torch.manual_seed(0)
+    model = nn.Transformer(8, 2, 2, 2, 16, batch_first=True)
+    states, padding = torch.randn(2, 3, 6, 8), torch.arange(6) >= torch.tensor([2, 4, 6])[:, None]
+    with Watcher(model, blocks=f"{part}.layers", every=1, budget=None) as watcher:
+        model(*states, **{masked: padding})
+    own = masked.startswith("src") == (part == "encoder")
+    keep = ~padding if own else torch.ones_like(padding)
+    X = states[int(part == "decoder")]
+    mean = np.mean([float(metrics(x[k])["cos_mean"]) for x, k in zip(X, keep, strict=True)])
+    assert watcher.to_frame()["cos_mean"][0] == pytest.approx(mean, rel=1e-5)
+
+
+@pytest.mark.parametrize("length", [6, 5])
+def test_a_decoder_without_a_mask_has_not_its_encoder_s(length):
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 2, "encoder_ffn_dim": 8,
+             "decoder_ffn_dim": 8, "encoder_attention_heads": 2, "decoder_attention_heads": 2}  # fmt: skip
+    model = BartModel(BartConfig(vocab_size=20, max_position_embeddings=8, **sizes)).train()
+    ids, mask = torch.arange(3, 15).reshape(2, 6), torch.tensor([[1] * 6, [1] * 3 + [0] * 3])
+    with Watcher(model, blocks="decoder.layers", every=1, budget=None) as watcher:
+        seen = model(ids, mask, ids[:, :length], output_hidden_states=True).decoder_hidden_states
+    mean = float(metrics(seen[0].detach().double())["cos_mean"].mean())
+    assert watcher.to_frame()["cos_mean"][0] == pytest.approx(mean, rel=1e-9)
 
 
 def test_the_mode_chooses_the_passes():

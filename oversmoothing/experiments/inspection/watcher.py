@@ -21,7 +21,13 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.inspection.extract import call_arguments, eager_pass, tokens_of
+from oversmoothing.experiments.inspection.extract import (
+    MASKS,
+    call_arguments,
+    eager_pass,
+    kept_tokens,
+    tokens_of,
+)
 from oversmoothing.experiments.inspection.heads_and_why import LARGEST, REGIONS, ValueModes
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.model import Heads, Model
@@ -214,9 +220,13 @@ class Watcher:
     def _called(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if not self._wanted():
             return
-        mask = call_arguments(module, args, kwargs).get("attention_mask")
-        if isinstance(mask, Tensor) and mask.ndim == 2:
-            self._keep = mask.detach()[: self.inputs].to("cpu", torch.bool)
+        named = call_arguments(module, args, kwargs)
+        said = {name: named[name] for name in MASKS if name in named}
+        masks = [each for each in said.values() if each is not None]
+        if said and all(isinstance(each, Tensor) and each.ndim == 2 for each in masks):
+            # The innermost call says it: a decoder's own, if only that it has none.
+            keep = kept_tokens(said)
+            self._keep = None if keep is None else keep.detach()[: self.inputs].cpu()
 
     def _before(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if self._wanted() and (self._layer is None or self._once):
