@@ -30,6 +30,7 @@ from oversmoothing.experiments.inspection.extract import (
 )
 from oversmoothing.experiments.inspection.heads_and_why import LARGEST, REGIONS, ValueModes
 from oversmoothing.experiments.models.describe import describe
+from oversmoothing.experiments.models.layers import gives_across
 from oversmoothing.experiments.models.model import Heads, Model
 from oversmoothing.simulations.state_metrics import kept_parts, stream_metrics
 from oversmoothing.theory.support.errors import InputError, required, whole_number
@@ -100,6 +101,9 @@ class Watcher:
             read = model if isinstance(model, Model) else describe(self.module)
         self.cls, self.layers = (read.cls, read.layers) if read else (False, ())
         stack = [layer.block for layer in self.layers] if read else blocks_of(self.module, blocks)
+        # Where tokens are [n, b, d], in front of the first layer and behind each.
+        given = any(each.places and "before" in each.places.across for each in self.layers[:1])
+        self._across = [given, *map(gives_across, self.layers)]
         self.spectra = spectra and any(layer.live for layer in self.layers)
         self.rows: list[dict[str, Any]] = []
         self.put_off = 0
@@ -243,6 +247,7 @@ class Watcher:
     @torch.no_grad()
     def _see(self, layer: int, X: Tensor) -> None:
         """The stream [b, n, d] behind that layer; layer 0: in front of all."""
+        X = X.transpose(0, 1) if self.layers and self._across[layer] else X
         X = X.detach()[: self.inputs].to("cpu", torch.float64, copy=True)
         keep, began = self._keep, time.perf_counter()
         if keep is not None and keep.shape != X.shape[:2]:
