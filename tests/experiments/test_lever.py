@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing import InputError, open_model
+from oversmoothing import InputError, describe, open_model
 from oversmoothing.experiments.digits.data import Reads
 from oversmoothing.experiments.digits.training_config import Design
 from oversmoothing.experiments.digits.vit import StudyNet
@@ -25,6 +25,7 @@ from oversmoothing.experiments.study.lever import (
     without,
 )
 from oversmoothing.experiments.study.trained_shift import MOST, trained_shift
+from tests.support.architectures import built
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny, tokens
 
@@ -304,3 +305,21 @@ def test_divergence_is_that_of_the_scores_and_absent_without_a_head():
     own_run = model.run
     without: Model = replace(model, run=headless)
     assert np.isnan(effects(without, x, [shift(model, 0.3)])["kl"]).all()
+
+
+@pytest.mark.parametrize("name, part", [("MLCD vision", None), ("FSMT encoder", "encoder")])
+def test_a_shift_is_the_same_in_a_batch_where_tokens_lie_before_inputs(name, part):
+    """The projection of MLCD gives [n, b, d], that of FSMT and its blocks too."""
+    model = describe(built(name), part=part)
+    g = torch.Generator().manual_seed(0)
+    X = torch.arange(3, 21).reshape(3, 6) if part else torch.randn(3, 3, 32, 32, generator=g)
+    change = shift(model, 0.2)
+    alone = [run(model, X[k : k + 1], change)[0] for k in range(3)]
+    np.testing.assert_allclose(run(model, X, change)[0], np.concatenate(alone, 1), atol=1e-5)
+
+
+def test_attention_that_gives_more_than_goes_to_the_stream_is_refused():
+    """That of XLNet gives the stream behind its norm."""
+    model = describe(built("XLNet"))
+    ids = torch.arange(3, 15).reshape(2, 6)
+    refuses("no module of its own", run, model, ids, shift(model, 0.1))

@@ -501,6 +501,22 @@ def test_seeds_are_counted_at_the_protocol_s_own_confidence(tiny):
     assert 2 < less < more
 
 
+def test_an_interval_within_two_ends_needs_the_seeds_that_miss_neither():
+    """A true mean of 0 within +- 1: each end is missed as often as the other."""
+    rng = np.random.default_rng(0)
+    question, n = asked(predicts="within", margin=1.0), int(seeds_needed(1.5, 1.0, width=2.0))
+    for seeds, enough in ((n, True), (n - 3, False)):
+        draws = rng.normal(0.0, 1.5, (4000, seeds))
+        share = np.mean([decide(question, each).decision == "supported" for each in draws])
+        assert (share > 0.79) == enough
+
+
+def test_a_mean_that_only_the_rounding_of_rows_leaves_is_zero():
+    frame = answers.answers(answers.recorded_rows()).table.set_index("question")
+    assert frame.loc["P3 digits", "value"] == 0
+    assert frame.loc["P3 digits", "high"] == pytest.approx(0.19, abs=0.001)
+
+
 def rows_of(chosen: Protocol, error: Callable[[str, int], float], seeds: int) -> list[Any]:
     return [study_row(cell, seed, error(cell.design.form, seed)) for cell, planned in
             chosen.cells.values() for seed in range(min(seeds, planned))]  # fmt: skip
@@ -553,6 +569,8 @@ def test_what_the_correction_does_not_keep_is_open(tiny):
         form == "minus"), 3)[:6], many).table.iloc[0]  # fmt: skip
     assert (alone["decision"], asked["decision"]) == ("supported", "open")
     assert asked["p"] == alone["p"] < 0.05 < asked["p_holm"] == pytest.approx(21 * asked["p"])
+    # Three seeds were not enough: no fewer would decide.
+    assert alone["needed"] <= 3 < asked["needed"]
 
 
 def test_void_runs_are_left_out_and_counted(tiny):

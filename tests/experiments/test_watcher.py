@@ -10,12 +10,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from transformers import BartConfig, BartModel
 
 from oversmoothing import Watcher, describe, metrics
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.inspection import watcher as room
 from oversmoothing.experiments.inspection.heads_and_why import ValueModes
 from oversmoothing.simulations.state import one_thread
+from tests.support.architectures import built
 from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tiny_models import tiny_model
@@ -114,6 +116,52 @@ def test_padding_counts_for_nothing(family):
         kept = zip(X.detach(), batch["attention_mask"].bool(), strict=True)
         mean = np.mean([float(metrics(x[keep].double())["cos_mean"]) for x, keep in kept])
         assert table["cos_mean"][number] == pytest.approx(mean, rel=1e-9)
+
+
+@pytest.mark.parametrize("masked", ["src_key_padding_mask", "tgt_key_padding_mask"])
+@pytest.mark.parametrize("part", ["encoder", "decoder"])
+def test_padding_of_pytorch_s_modules_counts_for_nothing(part, masked):
+    """Of an encoder and a decoder each has its own."""
+    torch.manual_seed(0)
+    model = nn.Transformer(8, 2, 2, 2, 16, batch_first=True)
+    states, padding = torch.randn(2, 3, 6, 8), torch.arange(6) >= torch.tensor([2, 4, 6])[:, None]
+    with Watcher(model, blocks=f"{part}.layers", every=1, budget=None) as watcher:
+        model(*states, **{masked: padding})
+    own = masked.startswith("src") == (part == "encoder")
+    keep = ~padding if own else torch.ones_like(padding)
+    X = states[int(part == "decoder")]
+    mean = np.mean([float(metrics(x[k])["cos_mean"]) for x, k in zip(X, keep, strict=True)])
+    assert watcher.to_frame()["cos_mean"][0] == pytest.approx(mean, rel=1e-5)
+
+
+@pytest.mark.parametrize("length", [6, 5])
+def test_a_decoder_without_a_mask_has_not_its_encoder_s(length):
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "encoder_layers": 1, "decoder_layers": 2}
+    for part in ("encoder", "decoder"):
+        sizes |= {f"{part}_ffn_dim": 8, f"{part}_attention_heads": 2}
+    model = BartModel(BartConfig(vocab_size=20, max_position_embeddings=8, **sizes)).train()
+    ids, mask = torch.arange(3, 15).reshape(2, 6), torch.tensor([[1] * 6, [1] * 3 + [0] * 3])
+    with Watcher(model, blocks="decoder.layers", every=1, budget=None) as watcher:
+        seen = model(ids, mask, ids[:, :length], output_hidden_states=True).decoder_hidden_states
+    mean = float(metrics(seen[0].detach().double())["cos_mean"].mean())
+    assert watcher.to_frame()["cos_mean"][0] == pytest.approx(mean, rel=1e-9)
+
+
+@pytest.mark.parametrize("lengths", [(6, 6, 6), (6, 2, 4)])
+def test_tokens_that_lie_before_inputs_are_tokens_all_the_same(lengths):
+    """XLNet's blocks take and give [n, b, d]."""
+    model = built("XLNet").train()
+    ids = torch.arange(3, 21).reshape(3, 6)
+    mask = (torch.arange(6) < torch.tensor(lengths)[:, None]).long()
+    with Watcher(model, every=1, inputs=2, budget=None, spectra=False) as watcher:
+        found = model(ids, attention_mask=mask, output_hidden_states=True).hidden_states
+    table = watcher.to_frame()
+    for number, X in enumerate(found[:-1]):
+        kept = zip(X[:2].detach(), mask.bool(), strict=False)
+        mean = np.mean([float(metrics(x[keep].double())["cos_mean"]) for x, keep in kept])
+        assert table["cos_mean"][number] == pytest.approx(mean, rel=1e-6)
+    assert set(table["inputs"]) == {2}
 
 
 def test_the_mode_chooses_the_passes():

@@ -192,7 +192,7 @@ class Checked:
 
     def new(self, batch: Any) -> bool:
         """Whether a batch is the first, longer than any before or the first with padding."""
-        keep = _keep(batch)
+        keep = kept_tokens(batch)
         first = batch if keep is None else keep
         length = first.shape[1] if isinstance(first, Tensor) and first.ndim > 1 else 0
         padded = keep is not None and not bool(keep.all())
@@ -212,7 +212,7 @@ def _extracted(
     see: See | None = None, ask: Ask | None = None,
 ) -> Extraction:  # fmt: skip
     wide = torch.promote_types(model.dtype, torch.float32)
-    keep = _keep(batch)
+    keep = kept_tokens(batch)
     errors: tuple[float, ...] = ()
     try:
         with unrounded_products():
@@ -252,14 +252,19 @@ def _moved(batch: Any, device: torch.device, dtype: torch.dtype) -> Any:
     return batch
 
 
-def _keep(batch: Any) -> Tensor | None:
+# What says which tokens are padding, as the library's models and PyTorch's call it.
+MASKS = ("attention_mask", "src_key_padding_mask", "tgt_key_padding_mask")
+
+
+def kept_tokens(batch: Any) -> Tensor | None:
     """The library's mask says which tokens are kept, PyTorch's which are not."""
     if not isinstance(batch, Mapping):
         return None
-    mask: Tensor | None = batch.get("attention_mask")
-    padding: Tensor | None = batch.get("src_key_padding_mask")
+    mask, *paddings = map(batch.get, MASKS)
     if mask is not None:
-        return mask.bool()
+        kept: Tensor = mask.bool()
+        return kept
+    padding = next((each for each in paddings if each is not None), None)
     return None if padding is None else ~padding.bool()
 
 

@@ -21,9 +21,16 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.inspection.extract import call_arguments, eager_pass, tokens_of
+from oversmoothing.experiments.inspection.extract import (
+    MASKS,
+    call_arguments,
+    eager_pass,
+    kept_tokens,
+    tokens_of,
+)
 from oversmoothing.experiments.inspection.heads_and_why import LARGEST, REGIONS, ValueModes
 from oversmoothing.experiments.models.describe import describe
+from oversmoothing.experiments.models.layers import gives_across
 from oversmoothing.experiments.models.model import Heads, Model
 from oversmoothing.simulations.state_metrics import kept_parts, stream_metrics
 from oversmoothing.theory.support.errors import InputError, required, whole_number
@@ -94,6 +101,9 @@ class Watcher:
             read = model if isinstance(model, Model) else describe(self.module)
         self.cls, self.layers = (read.cls, read.layers) if read else (False, ())
         stack = [layer.block for layer in self.layers] if read else blocks_of(self.module, blocks)
+        # Where tokens are [n, b, d], in front of the first layer and behind each.
+        given = any(each.places and "before" in each.places.across for each in self.layers[:1])
+        self._across = [given, *map(gives_across, self.layers)]
         self.spectra = spectra and any(layer.live for layer in self.layers)
         self.rows: list[dict[str, Any]] = []
         self.put_off = 0
@@ -214,9 +224,13 @@ class Watcher:
     def _called(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if not self._wanted():
             return
-        mask = call_arguments(module, args, kwargs).get("attention_mask")
-        if isinstance(mask, Tensor) and mask.ndim == 2:
-            self._keep = mask.detach()[: self.inputs].to("cpu", torch.bool)
+        named = call_arguments(module, args, kwargs)
+        said = {name: named[name] for name in MASKS if name in named}
+        masks = [each for each in said.values() if each is not None]
+        if said and all(isinstance(each, Tensor) and each.ndim == 2 for each in masks):
+            # The innermost call says it: a decoder's own, if only that it has none.
+            keep = kept_tokens(said)
+            self._keep = None if keep is None else keep.detach()[: self.inputs].cpu()
 
     def _before(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if self._wanted() and (self._layer is None or self._once):
@@ -233,6 +247,7 @@ class Watcher:
     @torch.no_grad()
     def _see(self, layer: int, X: Tensor) -> None:
         """The stream [b, n, d] behind that layer; layer 0: in front of all."""
+        X = X.transpose(0, 1) if self.layers and self._across[layer] else X
         X = X.detach()[: self.inputs].to("cpu", torch.float64, copy=True)
         keep, began = self._keep, time.perf_counter()
         if keep is not None and keep.shape != X.shape[:2]:

@@ -38,7 +38,8 @@ class Places(NamedTuple):
     logits: A itself and what its softmax is taken of, where it is a softmax's whole output. before,
     after, end: of the stream, in front of the layer, between its sublayers (None: they are
     parallel) and behind it; normed: of what the norm in front of attention gives; output: of what
-    W_O gives; across: which of these have tokens as [n, b, d].
+    W_O gives; across: which of these have tokens as [n, b, d], and of 'block' and 'out', what the
+    block, and the module of W_O or else of attention, give.
     """
 
     product: tuple[Place, ...]
@@ -228,6 +229,11 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
             W_O = W_O.expand(averaged, -1, -1)
         return Heads(_raw(query, W_V), _raw(key, W_V), W_V, W_O, *given)
 
+    attends, block = _attends(g, r), g.block(r.product.out, r.end).module
+    last = module.get_submodule(out.name.rpartition(".")[0]) if out.name else None
+    places = _places(g, r, before)
+    hooked = {"block": block, "out": attends if last is None else last}
+    across = {name for name, each in hooked.items() if _gives_across(g, r, each)}
     return Layer(
         read=heads,
         number=number * averaged,
@@ -237,9 +243,9 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
         norm_ffn=_held(r.norm_ffn, d),
         placement=r.placement,
         ffn=ffn_of(g, module, r.fed, r.ffn),
-        block=g.block(r.product.out, r.end).module,
-        attention=_attends(g, r),
-        out=module.get_submodule(out.name.rpartition(".")[0]) if out.name else None,
+        block=block,
+        attention=attends,
+        out=last,
         scaling=scaling,
         sinks=r.sinks,
         plain=scaling is not None,
@@ -248,7 +254,7 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
         output_norm_ffn=_held(r.norm_ffn_behind, d),
         parts=_parts(module, r),
         layout=layout if averaged == 1 else Layout("bhi", averaged),
-        places=_places(g, r, before),
+        places=places._replace(across=places.across | across),
     )
 
 
@@ -349,6 +355,17 @@ def _across(g: Graph, r: Reading, v: int) -> bool:
     if X.ndim == 3 and n != r.inputs:
         return X.shape[:2] == (n, r.inputs)
     return r.layout.across
+
+
+def gives_across(layer: Layer) -> bool:
+    """Whether its block gives tokens as [n, b, d]."""
+    return layer.places is not None and "block" in layer.places.across
+
+
+def _gives_across(g: Graph, r: Reading, module: nn.Module) -> bool:
+    calls = (call.outs for call in g.calls if call.module is module)
+    given = next((v for outs in calls for v in outs if g.values[v].ndim == 3), None)
+    return given is not None and _across(g, r, given)
 
 
 def _given(g: Graph, r: Reading, v: int) -> tuple[Place, int]:

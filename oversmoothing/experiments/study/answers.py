@@ -186,25 +186,32 @@ def power(n: int, sd: float, distance: float, confidence: float = 0.95) -> float
     `distance` beyond, in normal values of deviation sd: the noncentral t distribution."""
     if n < 2:
         return 0.0
-    if sd == 0:
+    if sd == 0 or math.isinf(distance):
         return float(distance > 0)
     cut = float(student.ppf((1 + confidence) / 2, n - 1))
     return float(nct.sf(cut, n - 1, distance / (sd / n**0.5)))
 
 
 def seeds_needed(
-    sd: float, distance: float, wanted: float = 0.8, confidence: float = 0.95
-) -> float:
-    """The least n with that power; NaN beyond MOST, and where there is no distance."""
+    sd: float, distance: float, wanted: float = 0.8, confidence: float = 0.95,
+    width: float = math.inf,
+) -> float:  # fmt: skip
+    """The least n with that power; NaN beyond MOST, and where there is no distance. width: of the
+    range within which the interval must lie, that ends `distance` beyond the mean."""
     if not distance > 0 or math.isnan(sd):
         return NAN
-    every = range(2, MOST + 1)
-    return next((float(n) for n in every if power(n, sd, distance, confidence) >= wanted), NAN)
+
+    def enough(n: int) -> bool:
+        near, far = (power(n, sd, each, confidence) for each in (distance, width - distance))
+        # It misses both ends of a range only where it is longer than that.
+        return near + far - 1 >= wanted
+
+    return next((float(n) for n in range(2, MOST + 1) if enough(n)), NAN)
 
 
 def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame:
     """A row a question. so_far: also of questions whose seeds are not all there."""
-    made = []
+    made, asks = [], []
     for question in chosen.questions:
         seen, void = values(question, rows, chosen)
         planned = chosen.seeds(question)
@@ -217,17 +224,15 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
             decision = "void" if whole and void else "not run"
         shown = whole or so_far
         expected = question.sd if math.isnan(sd) else sd
-        needed = seeds_needed(
-            float(seen.std(ddof=1)), max(_beyond(question, answer.mean).values()), chosen.power,
-            chosen.confidence,
-        ) if len(seen) > 1 else NAN  # fmt: skip
+        # Rows keep seven digits: a mean far below its interval is their rounding.
+        near = abs(answer.mean) < 1e-6 * (answer.high - answer.low)
         made.append(
             {
                 "question": question.name,
                 "says": question.says,
                 "measure": question.measure,
                 "primary": question.primary,
-                "value": answer.mean if shown else NAN,
+                "value": (0.0 if near else answer.mean) if shown else NAN,
                 "low": answer.low if shown else NAN,
                 "high": answer.high if shown else NAN,
                 "seeds": len(seen),
@@ -237,9 +242,14 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
                 "p": p if shown else NAN,
                 "sd": expected,
                 "detectable": _detectable(planned, expected, chosen),
-                "needed": needed if shown else NAN,
+                "needed": NAN,
             }
         )
+        way, distance = max(_beyond(question, answer.mean).items(), key=lambda each: each[1])
+        ends = {"supported": question.margin} if question.predicts == "within" else {
+            NOTHING: question.negligible}  # fmt: skip
+        asks.append((float(seen.std(ddof=1)) if len(seen) > 1 and shown else NAN, distance,
+                     2 * ends.get(way, math.inf)))  # fmt: skip
     frame = pd.DataFrame(made)
     judged = frame[frame["primary"] & ~frame["decision"].isin(["not run", "void"])].index
     # All primary questions count, those without runs with p = 1.
@@ -249,6 +259,12 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
     frame.loc[judged, "p_holm"] = adjusted
     lost = frame["p_holm"] >= 1 - chosen.confidence
     frame.loc[lost, "decision"] = "open"
+    # What the correction alone leaves open must pass at the level that it asks for.
+    level = (1 - chosen.confidence) * np.where(lost, frame["p"] / frame["p_holm"], 1.0)
+    frame["needed"] = [
+        seeds_needed(sd, distance, chosen.power, 1 - own, width)
+        for (sd, distance, width), own in zip(asks, level, strict=True)
+    ]
     return frame
 
 

@@ -36,7 +36,7 @@ from oversmoothing.experiments.inspection.extract import (
     tokens_of,
 )
 from oversmoothing.experiments.intervals import mean_interval
-from oversmoothing.experiments.models.layers import Light
+from oversmoothing.experiments.models.layers import Light, gives_across
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
 from oversmoothing.experiments.models.tape import running
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
@@ -146,7 +146,9 @@ def applied(model: Model, change: Change, batch: Any) -> Iterator[None]:
 
     with ExitStack() as hooks:
         for layer in {id(each.block): each for each in model.layers}.values():
-            if layer.attention is layer.block:
+            # Without a module of W_O the attention must give what goes to the stream, no more.
+            alone = layer.out is not None or layer.places.output[0].kind == "gives"
+            if layer.attention is layer.block or not alone:
                 raise InputError(
                     "the attention of this model is no module of its own: its output cannot be "
                     "changed"
@@ -164,7 +166,9 @@ def adding(layer: Layer, added: Callable[[], Tensor]) -> RemovableHandle:
         first = output[0] if isinstance(output, tuple) else output
         own = layer.output_scale
         own = own.to(first) if isinstance(own, Tensor) else own
-        changed = first + (added() / own).view_as(first)
+        more = added() / own
+        more = more.transpose(0, 1) if "out" in layer.places.across else more
+        changed = first + more.reshape(first.shape)
         return (changed, *output[1:]) if isinstance(output, tuple) else changed
 
     where = layer.attention if layer.out is None else layer.out
@@ -209,11 +213,13 @@ def run(
     ratios, scores = [], []
     with evaluating(model.module), ExitStack() as hooks:
         rows: list[Tensor] = []
-        for block in {id(layer.block): layer.block for layer in model.layers}.values():
-            see = block.register_forward_hook(
-                lambda block, _, out: rows.append(stream_log_ratio(tokens_of(out, block)) / TEN)
-            )
-            hooks.callback(see.remove)
+        for layer in {id(layer.block): layer for layer in model.layers}.values():
+
+            def see(block: Any, _: Any, out: Any, across: bool = gives_across(layer)) -> None:
+                X = tokens_of(out, block)
+                rows.append(stream_log_ratio(X.transpose(0, 1) if across else X) / TEN)
+
+            hooks.enter_context(layer.block.register_forward_hook(see))
         for batch in _batches(model, inputs, batch_size):
             with nullcontext() if change is None else applied(model, change, batch):
                 scores.append(_scores(model, batch))
