@@ -208,3 +208,16 @@ def test_recall_without_a_unique_fixed_point_is_refused(A, H, beta, said):
 def test_recall_that_does_not_attract_says_so():
     found = recall_limit(np.eye(2), [[0.5]], np.array([[1.0], [2.0]]), 1.0)
     assert found.radius == 1.5 and not found.attracts
+
+
+def test_pre_ln_smooths_exponentially_where_weights_take_off_what_norms_hardly_see():
+    """T8f bounds growth alone: W = -u u^T/2, tokens that differ along u, not along their mean m."""
+    u, m = np.array([1.0, -1, 0, 0]) / 2**0.5, np.array([0.0, 0, 1, -1])
+    A, X, logs = np.array([[0.75, 0.25], [0.25, 0.75]]), m + np.outer([0.3, -0.1], u), []
+    for _ in range(61):
+        hfc = X - X.mean(axis=0)
+        logs.append(np.log(np.linalg.norm(hfc) / np.linalg.norm(X - hfc)))
+        centred = X - X.mean(axis=1, keepdims=True)
+        X = X - A @ (centred / centred.std(axis=1, keepdims=True)) @ np.outer(u, u) / 2
+    # A layer multiplies differences by 1 - a/(2 std m), a = 1/2, and m stays.
+    assert (logs[60] - logs[40]) / 20 == pytest.approx(np.log(1 - 1 / (4 * m.std())), rel=1e-6)
