@@ -533,3 +533,11 @@ def test_every_architecture_is_read_or_refused_as_on_record():
         assert max(error for error in errors if not math.isnan(error)) < 1e-6, row
     for row in table.values():
         assert row["read"] == "read" or "(attention " in row["what"] or UNSEEN in row["what"], row
+
+
+def test_a_model_with_two_main_inputs_is_asked_for_by_the_first():
+    """OneFormer's main_input_name is a list."""
+    net, X = Net(variant()).eval(), torch.randn(2, 7, 5)
+    net.main_input_name = ["X", "task"]
+    net.forward = lambda X, task=None: Net.forward(net, X)
+    assert describe(net, X).depth == describe(Net(variant()).eval(), X).depth
