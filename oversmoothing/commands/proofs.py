@@ -164,7 +164,7 @@ def _run(
     if waits:
         print(
             f"theorems for Coq to check: {len(formal) - before}; this first time it may take some "
-            "minutes (--kind leaves them out, and 'prove --list' shows at once what is on record). "
+            "minutes (--kind leaves them out, 'prove --list' shows in seconds what is on record). "
             "The whole answer follows; its first parts are:",
             file=sys.stderr,
         )

@@ -140,7 +140,7 @@ def test_the_grade_is_that_of_the_table_s_own_rows(report):
     way = [words for words, _ in does.details[1:] if words.startswith("On the way")]
     fall = max(np.max(np.maximum.accumulate(y := np.sign(change or 1) * logs) - y), 0)
     assert bool(way) == (fall >= math.log(1.1)) or abs(fall - math.log(1.1)) < 1e-9
-    rest = [words for words, _ in does.details[1:] if words.startswith("Without the one")]
+    rest = [words for words, _ in does.details[1:] if words.startswith("Without the largest")]
     ends = table["cos_mean_desunk"].iloc[[0, -1]]
     assert bool(rest) == (report.answer.grade < 0)
     for words in rest:

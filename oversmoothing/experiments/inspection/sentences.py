@@ -110,8 +110,8 @@ def does_it(
         details.append((counter, "measured"))
     if outcome.grade < 0 and all(map(math.isfinite, apart)):
         rest = (
-            "Without the one direction that its tokens share most their mean cosine goes from "
-            f"{apart[0]:.3f} to {apart[1]:.3f} (over {over})."
+            "Without the largest direction of each state (of its singular values) the mean cosine "
+            f"goes from {apart[0]:.3f} to {apart[1]:.3f} (over {over})."
         )
         details.append((rest, "measured"))
     return Reply(question, short, tuple(details))
