@@ -96,6 +96,26 @@ def test_pixels_are_resized_cropped_and_normalised_by_hand(tmp_path):
     np.testing.assert_allclose(found, np.stack(expected), atol=2e-6)
 
 
+@cases(
+    "mode, how, edge",
+    ("center", 3, {"shortest_edge": 36}),
+    ("center", 2, {"shortest_edge": 36}),
+    ("squash", 3, {"height": 36, "width": 36}),
+)
+def test_a_module_of_timm_reads_pictures_as_its_configuration_says(tmp_path, mode, how, edge):
+    module = tiny("vit")
+    module.pretrained_cfg = {
+        "input_size": (3, 32, 32), "crop_pct": 0.875, "crop_mode": mode, "mean": tuple(MEAN),
+        "std": tuple(STD), "interpolation": {2: "bilinear", 3: "bicubic"}[how],
+    }  # fmt: skip
+    model = open_model(module)
+    same = ours(tmp_path, NORMAL | {"size": edge, "resample": how})[:1]
+    assert not model.run_notes
+    torch.testing.assert_close(model.prepare(pictures(1)), same, atol=2e-6, rtol=0)
+    module.pretrained_cfg["crop_pct"] = 0.0
+    refuses("crop_pct 0.0", open_model, module)
+
+
 def test_settings_within_the_processor_of_a_whole_model_come_first(tmp_path):
     place = folder(tmp_path, BASE)
     (place / "processor_config.json").write_text(json.dumps({"image_processor": NORMAL}))

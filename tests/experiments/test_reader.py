@@ -13,7 +13,7 @@ import transformers
 from torch import Tensor, nn
 from torch.nn import functional
 
-from oversmoothing import InputError, describe
+from oversmoothing import InputError, describe, inspect
 from oversmoothing.experiments.inspection import inspect as unread
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.inspect import seen
@@ -332,6 +332,28 @@ def test_a_gate_that_is_open_in_the_first_layer_alone_is_refused():
     with torch.no_grad():
         net.blocks[0].size.fill_(1)
     refuses("attention 2", describe, net)
+
+
+def test_attention_over_features_is_refused():
+    def over_features(b, y):
+        q, k, v = (b.split(part(y)).mT for part in (b.q, b.k, b.v))
+        return b.o(b.joined(((q @ k.mT).softmax(-1) @ v).mT))
+
+    net = Net(variant(attend=over_features))
+    refuses("9 columns a head, no part of 12 features", describe, net, torch.randn(2, N, 5))
+
+
+def test_a_module_that_takes_no_made_up_inputs_is_read_from_those_given():
+    class Fixed(Net):
+        def forward(self, x):
+            return super().forward(x.reshape(-1, N, 5))
+
+    net, X = Fixed(Block), torch.randn(4, N, 5, generator=torch.Generator().manual_seed(0))
+    refuses("does not run on inputs that are made up", describe, net)
+    for given in (X, list(X)):
+        report = inspect(net, given, budget=1)
+        assert report.av_error < 1e-5 and report.logs.shape == (3, 4)
+    refuses("does not run on inputs that are made up", inspect, net, ["a text"])
 
 
 def off_by_one(b: Block, y: Tensor) -> Tensor:

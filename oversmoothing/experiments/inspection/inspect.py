@@ -28,7 +28,7 @@ from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.states import shown_pixels, shown_words, token_table
 from oversmoothing.experiments.intervals import FEWEST, NAN, mean_interval, mean_intervals, named
 from oversmoothing.experiments.models.checkpoints import in_float32
-from oversmoothing.experiments.models.describe import NotReadError
+from oversmoothing.experiments.models.describe import NotMadeUpError, NotReadError, describe
 from oversmoothing.experiments.models.inputs import Texts
 from oversmoothing.experiments.models.model import Layer, Model, evaluating, without_autocast
 from oversmoothing.experiments.models.pass_graph import Graph, watch
@@ -81,10 +81,20 @@ def inspect(
     """
     asked = checked_budget(budget)
     with without_autocast() as was_on:
-        described = model if isinstance(model, Model) else open_model(model)
+        described = _opened(model, inputs)
         described = described if name is None else described.renamed(name)
         described = described.noted(_AUTOCAST) if was_on else described
         return _inspected(described, inputs, asked, batch_size or BATCH, progress)
+
+
+def _opened(model: Model | nn.Module | str, inputs: Any) -> Model:
+    try:
+        return open_model(model)
+    except NotMadeUpError:
+        each = inputs if isinstance(inputs, list) else [inputs]
+        if isinstance(model, nn.Module) and all(isinstance(x, Tensor | dict) for x in each):
+            return describe(model, inputs)
+        raise
 
 
 def _inspected(

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.models.checkpoints import in_float32
 from oversmoothing.experiments.models.heads import Reading
-from oversmoothing.experiments.models.inputs import Texts, images_of, stacked
+from oversmoothing.experiments.models.inputs import Texts, images_of, stacked, timm_settings
 from oversmoothing.experiments.models.layers import layers_of
 from oversmoothing.experiments.models.model import (
     DescribesItself,
@@ -41,6 +41,7 @@ from oversmoothing.theory.support.errors import InputError
 # Inputs of the watched pass, and their tokens where those can be chosen: enough to tell norms.
 FEW, TOKENS = 2, 12
 _CLS = ("cls_token", "class_embedding")
+_REGISTERS = ("register_tokens", "reg_token")
 # What a model of the Hugging Face library calls its inputs.
 _MODALITIES: dict[str, Modality] = {"pixel_values": "vision", "input_ids": "text"}
 SHOWN = "the random mask of its training is off: every patch is shown, in its place"
@@ -113,7 +114,8 @@ def watched_model(
     reads = getattr(module, "main_input_name", None)
     reads = reads[0] if isinstance(reads, list) else reads
     if modality is None:
-        pictured = reads is None and isinstance(getattr(module, "image_size", None), int)
+        sized = isinstance(getattr(module, "image_size", None), int) or timm_settings(module)
+        pictured = reads is None and sized
         modality = "vision" if pictured else _MODALITIES.get(reads or "", "features")
     unprepared = None
     if prepare is None:
@@ -154,7 +156,7 @@ def watched_model(
     learned = dict(module.named_parameters())
     if registers is None:
         # Learned tokens [1, number, d] behind CLS (DINOv2 with registers, DINOv3).
-        held = [p.shape[-2] for x, p in learned.items() if x.endswith("register_tokens")]
+        held = [p.shape[-2] for x, p in learned.items() if x.endswith(_REGISTERS)]
         registers = held[0] if held and modality == "vision" else 0
     if cls is None:
         cls = _has_cls(module, learned, modality, causal)
@@ -190,6 +192,10 @@ class NotReadError(InputError):
     def __init__(self, message: str, model: Model) -> None:
         self.model = model
         super().__init__(message)
+
+
+class NotMadeUpError(InputError):
+    """No inputs could be made up on which the module runs."""
 
 
 class SeveralStacksError(InputError):
@@ -228,7 +234,7 @@ def _stack(module: nn.Module, g: Graph, reads: list[Reading], within: str) -> li
         firsts = (each[0] for each in stacks)
         names = (g.block(r.product.out, max(r.end, r.total)).name for r in firsts)
         parts = _parts([name.rpartition(".")[0] for name in names])
-        if len({*parts}) == len(parts):
+        if len({*parts}) == len(parts) and all(parts):
             raise SeveralStacksError(kind, parts)
         # Layers of no module of their own: one stack, which ends in the middle.
         for r in (each[-1] for each in stacks[:-1]):
@@ -328,7 +334,7 @@ def _watched(
     ]
     if len(towers) > 1:
         raise SeveralStacksError(type(module).__name__, towers)
-    raise InputError(
+    raise NotMadeUpError(
         f"{type(module).__name__} does not run on inputs that are made up "
         f"({errors[0] if errors else 'none is known'}): give some, describe(module, inputs)"
     )

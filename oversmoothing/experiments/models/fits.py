@@ -76,6 +76,8 @@ def _mixes(g: Graph, a: int, b: int) -> bool | None:
         moved = g.replay(b, {a: like(g.values[a], x)}) - g.values[b]
     except tape.NotReplayable:
         return None
+    if moved.numel() % len(rows):  # other tokens
+        return True
     moved = moved.reshape(len(rows), -1).abs().amax(-1)
     return len(rows) > 2 and bool(moved[1:-1].max() > 1e-5 * moved[[0, -1]].max())
 

@@ -9,6 +9,7 @@ installed, so that the pixels are the same with and without it.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,16 +53,24 @@ def stacked(inputs: list[Any]) -> Tensor:
 @dataclass(frozen=True)
 class Images:
     """PIL images, or tensors of that shape -> pixels [m, 3, size, size] float32. Where no settings
-    say otherwise (`preprocessing.ProcessedImages`): RGB, the whole picture resized (bicubic), then
-    (value in [0, 1] - mean) / std."""
+    say otherwise (`ProcessedImages`): RGB, the whole picture resized (bicubic), then
+    (value in [0, 1] - mean) / std.
+
+    edge: the shorter side before the middle is cut out (squeezed: both sides), where the source
+    says it; resample: how, in PIL's words."""
 
     size: int
     mean: tuple[float, ...] = HALF
     std: tuple[float, ...] = HALF
+    edge: int | None = None
+    squeezed: bool = True
+    resample: str = "BICUBIC"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is used in the place of settings."""
+        if self.edge is not None:
+            return ()
         mean, std = (
             f"{each[0]:g}" if len(set(each)) == 1 else str(tuple(each))
             for each in (self.mean, self.std)
@@ -76,14 +85,29 @@ class Images:
         cls, module: nn.Module, *, mean: tuple[float, ...] | None = None,
         std: tuple[float, ...] | None = None,
     ) -> Images:  # fmt: skip
-        """Of the size that a module in memory reads; mean and std, where not given, are 0.5."""
+        """Of the size that a module in memory reads, and as its `pretrained_cfg` (timm's) says;
+        mean and std, where neither given nor said, are 0.5."""
+        stated, patches = timm_settings(module), getattr(module, "patch_embed", None)
         size = getattr(module, "image_size", None)
         size = size or getattr(getattr(module, "config", None), "image_size", None)
+        size = size or getattr(patches, "img_size", None) or stated.get("input_size", (None,))[1:]
         if isinstance(size, tuple | list) and len(set(size)) == 1:
             size = size[0]
         if not isinstance(size, int):
             raise InputError(f"the model reads images of size {size}: only squares are understood")
-        return cls(size, tuple(mean or HALF), tuple(std or HALF))
+        mean, std = (x or stated.get(name, HALF) for name, x in {"mean": mean, "std": std}.items())
+        share, mode = stated.get("crop_pct"), stated.get("crop_mode", "center")
+        how = str(stated.get("interpolation", "bicubic")).upper()
+        whole = mode not in ("center", "squash") or how not in ("BICUBIC", "BILINEAR")
+        if share is None or whole:
+            return cls(size, tuple(mean), tuple(std))
+        if type(share) not in (int, float) or not size / SIDE <= share <= 1:
+            raise InputError(
+                f"pretrained_cfg states crop_pct {share!r}: give the share of a picture's shorter "
+                "side that is kept, above 0 and at most 1"
+            )
+        edge = math.floor(size / share)
+        return cls(size, tuple(mean), tuple(std), edge, mode == "squash", how)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -92,7 +116,15 @@ class Images:
 
     def pixels(self, image: Image.Image) -> Tensor:
         """One image in `shape`, float32."""
-        rgb = upright_rgb(image).resize((self.size, self.size), Image.Resampling.BICUBIC)
+        rgb = upright_rgb(image)
+        edge = self.size if self.edge is None else self.edge
+        width, height = (min(rgb.size),) * 2 if self.squeezed else rgb.size
+        if not self.squeezed:
+            _check_enlarged(rgb, edge)
+        sides = edge * width // min(rgb.size), edge * height // min(rgb.size)
+        rgb = rgb.resize(sides, Image.Resampling[self.resample])
+        left, top = (round((side - self.size) / 2) for side in sides)
+        rgb = rgb.crop((left, top, left + self.size, top + self.size))
         values = (np.asarray(rgb, dtype=np.float64) / WHITE - self.mean) / self.std
         return torch.from_numpy(values.astype(np.float32)).permute(2, 0, 1)
 
@@ -279,12 +311,7 @@ class ProcessedImages(Images):
 
     def pixels(self, image: Image.Image) -> Tensor:
         rgb = upright_rgb(image)
-        edge = getattr(self.processor.size, "shortest_edge", None) or 0
-        if edge**2 * max(rgb.size) > PIXELS * min(rgb.size):
-            raise InputError(
-                f"{rgb.width} x {rgb.height} pixels with the shorter side resized to {edge} are "
-                f"more than {PIXELS // 10**6} million: crop the picture first"
-            )
+        _check_enlarged(rgb, getattr(self.processor.size, "shortest_edge", None) or 0)
         made = _made(self.processor, rgb, self.file)
         if made.shape != self.shape:
             raise InputError(
@@ -336,8 +363,24 @@ def images_of(
     normal = processor.do_normalize
     return ProcessedImages(
         size, _three(processor.image_mean if normal else 0.0),
-        _three(processor.image_std if normal else 1.0), processor, file, tuple(sorted(unread)),
+        _three(processor.image_std if normal else 1.0),
+        processor=processor, file=file, unread=tuple(sorted(unread)),
     )  # fmt: skip
+
+
+def timm_settings(module: nn.Module) -> Mapping[str, Any]:
+    """How a model of timm reads pictures, in timm's words; empty for what is none."""
+    stated: Any = getattr(module, "pretrained_cfg", None)
+    pictures = isinstance(stated, Mapping) and len(stated.get("input_size") or ()) == CHANNELS
+    return dict(stated) if pictures else {}
+
+
+def _check_enlarged(rgb: Image.Image, edge: int) -> None:
+    if edge**2 * max(rgb.size) > PIXELS * min(rgb.size):
+        raise InputError(
+            f"{rgb.width} x {rgb.height} pixels with the shorter side resized to {edge} are "
+            f"more than {PIXELS // 10**6} million: crop the picture first"
+        )
 
 
 def by_channel(value: Any, name: str, place: str) -> tuple[float, ...]:

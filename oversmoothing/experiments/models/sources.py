@@ -200,7 +200,9 @@ def _checkpoint(
         settings.setdefault(name, by_channel(stated.get(name, usual), name, str(path)))
     if heads is None:
         notes.append("the checkpoint states no number of heads: heads of width 64 are taken")
-    return timm_vit(weights, heads, str(path)), notes
+    module = timm_vit(weights, heads, str(path))
+    module.pretrained_cfg = stated
+    return module, notes
 
 
 def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn.Module, list[str]]:
