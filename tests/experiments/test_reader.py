@@ -17,7 +17,7 @@ from oversmoothing import InputError, describe, inspect
 from oversmoothing.experiments.inspection import inspect as unread
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.inspect import seen
-from oversmoothing.experiments.models.describe import NotReadError
+from oversmoothing.experiments.models.describe import NotReadError, tensors
 from oversmoothing.experiments.models.reader import UNSEEN
 from oversmoothing.simulations.state_metrics import stream_log_ratio
 from tests.support.architectures import BUILDS, rows
@@ -354,6 +354,29 @@ def test_a_module_that_takes_no_made_up_inputs_is_read_from_those_given():
         report = inspect(net, given, budget=1)
         assert report.av_error < 1e-5 and report.logs.shape == (3, 4)
     refuses("does not run on inputs that are made up", inspect, net, ["a text"])
+
+
+@cases(
+    "names, modality, cls, registers",
+    (("class_token",), "features", True, 0),
+    (("class_token", "reg_token"), "vision", True, 1),
+    (("reg_token",), "vision", False, 1),
+    (("other",), "features", False, 0),
+)
+def test_learned_tokens_are_cls_and_registers_by_their_names(names, modality, cls, registers):
+    class Learned(Net):
+        def forward(self, x):
+            learned = [getattr(self, name).expand(len(x), -1, -1) for name in names]
+            x = torch.cat([*learned, self.embed(x)], 1)
+            for block in self.blocks:
+                x = block(x)
+            return x
+
+    net = Learned(Block)
+    for name in names:
+        net.register_parameter(name, nn.Parameter(torch.ones(1, 1, D)))
+    model = describe(net, torch.randn(3, N, 5), modality=modality, prepare=tensors)
+    assert (model.cls, model.registers) == (cls, registers)
 
 
 def off_by_one(b: Block, y: Tensor) -> Tensor:

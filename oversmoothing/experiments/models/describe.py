@@ -40,7 +40,7 @@ from oversmoothing.theory.support.errors import InputError
 
 # Inputs of the watched pass, and their tokens where those can be chosen: enough to tell norms.
 FEW, TOKENS = 2, 12
-_CLS = ("cls_token", "class_embedding")
+_CLS = ("cls_token", "class_token", "class_embedding")
 _REGISTERS = ("register_tokens", "reg_token")
 # What a model of the Hugging Face library calls its inputs.
 _MODALITIES: dict[str, Modality] = {"pixel_values": "vision", "input_ids": "text"}
@@ -114,7 +114,8 @@ def watched_model(
     reads = getattr(module, "main_input_name", None)
     reads = reads[0] if isinstance(reads, list) else reads
     if modality is None:
-        sized = isinstance(getattr(module, "image_size", None), int) or timm_settings(module)
+        sized = isinstance(getattr(module, "image_size", None), int | tuple)
+        sized = sized or bool(timm_settings(module))
         pictured = reads is None and sized
         modality = "vision" if pictured else _MODALITIES.get(reads or "", "features")
     unprepared = None
@@ -303,14 +304,14 @@ def _has_cls(
 ) -> bool:
     """Whether token 0 is CLS.
 
-    Of images, one is learned. Encoders of texts that stand alone have one; those that feed a
-    decoder, or are compared with another tower, have none.
+    Of images and features, one is learned. Encoders of texts that stand alone have one; those that
+    feed a decoder, or are compared with another tower, have none.
     """
-    if modality == "vision":
+    if modality != "text":
         return any(each.endswith(_CLS) for each in learned)
     config = getattr(module, "config", None)
     beside = getattr(config, "is_encoder_decoder", False) or hasattr(config, "projection_size")
-    return modality == "text" and not causal and not beside
+    return not causal and not beside
 
 
 def _watched(
