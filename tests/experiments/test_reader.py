@@ -211,6 +211,10 @@ READ: dict[str, tuple[type[Block], str]] = {
     "in place": (variant(forward=in_place), "pre"),
     "RMS by hand": (variant(forward=rms_by_hand), "pre"),
     "a gated FFN": (variant(ffn=lambda b, y: b.down(b.up(y) * b.up(y).sigmoid())), "pre"),
+    "adapters beside the weights": (variant(
+        values=lambda b, y: b.split(b.v(y) + 2 * b.down(b.up(y))),
+        attend=lambda b, y: b.o(z := b.joined(b.weights(y) @ b.values(y))) + b.down(b.up(z))),
+        "pre"),
     "attention alone": (variant(forward=lambda b, x: x + b.attend(b.one(x))), "pre"),
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from oversmoothing.experiments.models.fits import AFFINE, Map, Pick, affine, linear_map, norm_of
 from oversmoothing.experiments.models.model import NO_NORM, Norm, Placement
 from oversmoothing.experiments.models.pass_graph import Graph, like, off
-from oversmoothing.experiments.models.tape import MOVES, PRODUCT, Node, NotReplayable
+from oversmoothing.experiments.models.tape import MOVES, Node, NotReplayable
 
 # Of the largest number: what a sublayer's output may be off by.
 WITHIN = 1e-4
@@ -152,7 +152,8 @@ class HeadsReader:
         g, r, AV = self.g, self.r, self.r.product.out
         start = self._start()
         outs = g.cuts(AV, end)  # Z: what goes into the output projection
-        first = next((i for i, c in enumerate(outs) if i and g.op(c) in PRODUCT), len(outs))
+        products = (i for i in range(1, len(outs)) if g.multiplies(*outs[i - 1 : i + 1]))
+        first = next(products, len(outs))
         # Without an output projection a norm may stand right behind A V.
         ahead = (c for c in reversed(outs[:first]) if first < len(outs) or affine(g, AV, c))
         Z = next(ahead, AV)
@@ -183,7 +184,7 @@ class HeadsReader:
             raise Lacking(f"the values are no linear function of the stream ({said})")
         for c in cuts[cuts.index(start) + 1 :]:
             same = val[c].numel() == val[start].numel()
-            if g.op(c) in PRODUCT or not same or val[c].shape[-1] != val[start].shape[-1]:
+            if g.multiplies(start, c) or not same or val[c].shape[-1] != val[start].shape[-1]:
                 break
             start = c
         normed = stream

@@ -197,6 +197,10 @@ class Graph:
             if node and self.from_(v, a) and self.from_(b, v):
                 yield node
 
+    def multiplies(self, a: int, b: int) -> bool:
+        """Whether a product stands on a way from a to b."""
+        return any(node.op in PRODUCT for node in self.between(a, b))
+
     def alike(self, a: int, b: int) -> Hashable:
         """What is done on the ways from a to b: equal where the operations, their arguments, the
         shapes of tensors and whole numbers among the constants are, whatever the other numbers."""
