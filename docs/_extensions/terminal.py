@@ -10,7 +10,7 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
-_BAR = re.compile(r"^.*\d+%\|.*\n?|\x1b\[[\d;]*m", re.MULTILINE)
+_BAR = re.compile(r"^.*(?:\d+%\||\d+step \[).*\n?|\x1b\[[\d;]*m", re.MULTILINE)
 
 
 def _said(block: nodes.literal_block, text: str, language: str) -> None:
