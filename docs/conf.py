@@ -12,6 +12,8 @@ sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent)]
 # The pages that run commands and cells run those of this checkout.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+# Commands print tables as wide as a page of the book has room for.
+os.environ["COLUMNS"] = "96"
 # Kernels warn on each start that others on this machine could read what they print: it is the book.
 _kernels = tempfile.TemporaryDirectory()
 _profile = Path(_kernels.name) / "profile_default"

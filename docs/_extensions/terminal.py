@@ -1,6 +1,6 @@
 """What a cell asks of a shell is shown as a terminal: "$ command", and what it answers.
 
-Progress bars that a command drew over themselves are left out.
+Progress bars that a command drew over themselves are left out, and so are codes of a terminal.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
-_BAR = re.compile(r"^.*\d+%\|.*\n?", re.MULTILINE)
+_BAR = re.compile(r"^.*(?:\d+%\||\d+step \[).*\n?|\x1b\[[\d;]*m", re.MULTILINE)
 
 
 def _said(block: nodes.literal_block, text: str, language: str) -> None:
