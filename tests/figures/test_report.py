@@ -60,7 +60,7 @@ def test_the_ledger_of_the_report_is_the_ledger():
         assert sum(len(titles) for titles in row["evidence"].values()) == len(claim.evidence)
         assert row["formula"].startswith("<math")
         # What stands alone is a whole sentence.
-        assert row["said"].endswith(".") and row["said"].startswith(claim.clauses[0])
+        assert row["said"].endswith((".", ")")) and row["said"].startswith(claim.clauses[0])
     # What opens the report is proved.
     assert all(stated[name].on_record and stated[name].on_record.proved for name in OPENING)
 
