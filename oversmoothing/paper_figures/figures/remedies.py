@@ -68,7 +68,8 @@ def draw(table: pd.DataFrame) -> Figure:
 def _name(figure: Figure, plane: Axes, places: list[tuple[tuple[float, float], list[str]]]) -> None:
     """The names beside their marks, right or left, where they meet the fewest others."""
     figure.draw_without_rendering()  # the places of the layout, which no name is to change
-    taken = [Bbox.from_bounds(*(plane.transData.transform(at) - 4), 8, 8) for at, _ in places]
+    marks = plane.transData.transform([at for at, _ in places])
+    taken = [Bbox([mark - 4, mark + 4]) for mark in marks]
     for at, names in places:
         tried = [
             plane.annotate(
