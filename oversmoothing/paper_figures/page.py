@@ -209,7 +209,10 @@ def ledger() -> list[dict[str, Any]]:
         kinds: dict[str, list[str]] = {}
         for piece in claim.evidence:
             kinds.setdefault(str(piece.kind), []).append(piece.title)
+        # A clause may go on in the next.
+        ends = next(k for k, words in enumerate(claim.clauses, 1) if words[-1] not in ",;:")
         more = {
+            "said": " ".join(claim.clauses[:ends]),
             "status": str(claim.on_record),
             "short": str(claim.on_record).split()[0],
             "formula": Markup(mathml(claim.latex, display=True)),

@@ -134,6 +134,18 @@ def test_every_block_and_input_has_a_prediction_and_an_outcome(found):
     assert found.picture.files["png"]
 
 
+def test_the_picture_has_the_medians_of_the_table_and_keeps_its_marks_in_their_panels(
+    found, monkeypatch
+):
+    monkeypatch.setitem(found.predicted, LOCAL, 0 * found.predicted[LOCAL] - 40)
+    *panels, last = [axis for axis in found.picture.draw().axes if axis.has_data()]
+    for panel, end in zip(panels, found.tables["by_group"].rows["end"], strict=True):
+        median, (law,) = panel.lines[-3].get_ydata(), panel.lines[-2].get_ydata()
+        assert median[-1] == pytest.approx(end)
+        assert panel.get_ylim()[0] <= law <= panel.get_ylim()[1]
+    assert last.get_xlabel().startswith("predicted by") and "measured" in last.get_ylabel()
+
+
 def test_no_exponent_is_said_of_a_law_that_has_not_settled(found):
     rows = found.tables["runs"].rows
     rows = rows.assign(group=rows["blocks"].astype(int) - 1, settled=rows["input"] == 2)

@@ -248,7 +248,12 @@ def test_the_map_has_every_head_and_answers_to_the_keyboard(chromium, pages):
             for name in ("log_change", "margin", "share", "dobrushin", "entropy", "sink_mass"):
                 web.locator("#of-map").select_option(name)
                 for (layer, head), value in grid[name].items():
-                    assert in_map(web, layer, head).inner_text() == written(value)
+                    cell = in_map(web, layer, head)
+                    assert cell.inner_text() == written(value)
+                    low, high = (grid[f"log_change_{end}"][layer, head] for end in ("low", "high"))
+                    if name == "log_change" and value:  # no colour where the interval holds 0
+                        share = cell.evaluate("(x) => Number(x.style.getPropertyValue('--share'))")
+                        assert (share == 0) == (low <= 0 <= high)
             depth = len(report.by_attention)
             assert web.locator("#said-map").inner_text().startswith(f"Layer {depth}, head 0: ")
             for svg in web.locator("svg.chart").all():

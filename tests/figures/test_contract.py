@@ -5,6 +5,7 @@ A new file of `paper_figures/figures/` meets all of it here; it brings a check o
 """
 
 import io
+import itertools
 import json
 import re
 import warnings
@@ -76,6 +77,23 @@ def test_a_figure_writes_the_same_four_files_and_its_csv_says_it_all(name, small
     assert len(re.findall(r"^\d+ comparisons? with the paper: ", said, re.M)) == bool(rows)
     again = pictures.shrunk(pictures.drawn(name, csv))
     assert pictures.distance(again, pictures.shrunk(pictures.drawn(name, table))) < 1
+
+
+@every_figure
+def test_no_word_is_cut_or_stands_on_another(name, small):
+    drawn = pictures.drawn(name, small[name])
+    drawn.canvas.draw()
+    page, inside = drawn.bbox.padded(1.0), [text for axis in drawn.axes for text in axis.texts]
+    named = [part for axis in drawn.axes for part in (axis.title, axis._left_title,
+             axis.xaxis.label, axis.yaxis.label)]  # fmt: skip
+    for text in [*inside, *named]:
+        box = text.get_window_extent()
+        assert not text.get_text() or (page.containsx(box.x0) and page.containsx(box.x1)), text
+        assert not text.get_text() or (page.containsy(box.y0) and page.containsy(box.y1)), text
+    for one, other in itertools.combinations(inside, 2):
+        # Two points of leading belong to no letter.
+        a, b = (each.get_window_extent().padded(-1.0) for each in (one, other))
+        assert not a.overlaps(b), (one, other)
 
 
 @every_figure

@@ -282,6 +282,30 @@ def test_cosines_of_a_token_that_cancels_are_undefined(chromium, path):
         )
 
 
+@pytest.mark.parametrize("size", ["1e300", "1e-300", "5e-324", "1"])
+def test_no_metric_depends_on_the_size_of_the_start(chromium, path, size):
+    """Tokens x and -x: no mean, rank 1."""
+    with opened(chromium, path) as work:
+        link = f"#n=2&h=0.5&attention=softmax&depth=10&X={size};-{size}"
+        state = work.page.evaluate("(link) => Explorer.fromLink(link)", link)
+        found = compute(work.page, [state])[0]
+    assert (found["log"][0], found["cosMean"][0], found["rank"][0]) == ("Infinity", -1, 1)
+    assert found["log"][10] < 0
+
+
+@pytest.mark.parametrize(
+    ("h", "said"),
+    [
+        ("0.5", ("1.500000 exceeds", "1.499950", "0.999967")),
+        ("-1", ("0.000100 exceeds", "0.000000, so")),
+    ],
+)
+def test_radii_that_differ_are_said_with_the_digits_in_which_they_do(chromium, path, h, said):
+    with opened(chromium, path, f"#n=2&h={h}&attention=given&A=1,0;0.0001,0.9999") as work:
+        why = work.page.locator("#verdict-why").inner_text()
+    assert all(words in why for words in said)
+
+
 def test_a_handle_counts_the_discs_of_the_head_that_owns_its_chain(chromium, path):
     link = "#n=6&h=-1.2,-1.2&attention=psd&temperature=0.3&heads=2&chain=1&seed={}"
     with opened(chromium, path) as work:

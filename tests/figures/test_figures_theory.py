@@ -86,6 +86,8 @@ def test_captions_say_what_the_tables_hold(small):
     assert f"{collapsed} of {len(blocks)} blocks end below it" in loops.words(table)
     best = small["ladder"].sort_values("r2").iloc[-1]
     assert f"best: {best['what']}, {best['r2']:.2f}" in ladder.words(small["ladder"])
+    # Sorted by their score, no row may speak of the row before.
+    assert not any("the same" in what for what in small["ladder"]["what"])
     table = small["stream_mixing"]
     runs = table[table["kind"] == "run"]
     assert f"{len(runs)} of {len(runs)} do what" in stream_mixing.words(table)

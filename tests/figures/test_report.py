@@ -59,6 +59,8 @@ def test_the_ledger_of_the_report_is_the_ledger():
         assert row["status"] == str(claim.on_record) and len(row["clauses"]) == len(claim.clauses)
         assert sum(len(titles) for titles in row["evidence"].values()) == len(claim.evidence)
         assert row["formula"].startswith("<math")
+        # What stands alone is a whole sentence.
+        assert row["said"].endswith((".", ")")) and row["said"].startswith(claim.clauses[0])
     # What opens the report is proved.
     assert all(stated[name].on_record and stated[name].on_record.proved for name in OPENING)
 
@@ -88,6 +90,10 @@ def test_the_answer_comes_first_and_nothing_is_said_in_latex(chromium, path):
             ["2", "cannot", "be", "checked"],
         ]
         assert "0.30 in ViT+, 1.22 in ViT−" in first  # exp of the changes of this run
+        assert work.page.evaluate(
+            "() => Array.from(document.querySelectorAll('.two .formula'))"
+            ".every((box) => box.scrollWidth <= box.clientWidth)"
+        )
         # The first picture is seen without scrolling.
         box = work.page.locator(".hero img").bounding_box()
         assert box is not None and box["y"] + box["height"] < DESKTOP[1]

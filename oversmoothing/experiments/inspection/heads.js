@@ -28,6 +28,10 @@
   // Negative smooths of a change of HFC/LFC, positive of a margin; a share is dark where it is large.
   const SIDES = { log_change: ["--smooths", "--sharpens"], margin: ["--sharpens", "--smooths"] };
 
+  // Whether the interval of an effect holds 0: it has no colour.
+  const ends = ["low", "high"].map((end) => table.column(`log_change_${end}`));
+  const open = (name, index) => name === "log_change" && ends[0][index] <= 0 && ends[1][index] >= 0;
+
   function draw() {
     const name = find("of-map").value, sides = SIDES[name], values = table.column(name);
     const reach = sides ? Math.max(...values.map((x) => Math.abs(x) || 0)) : 1;
@@ -35,7 +39,7 @@
       const value = index < 0 ? NaN : values[index];
       cell.textContent = index < 0 ? "" : table.text(index, name);
       cell.style.setProperty("--colour", `var(${(sides || ["--smooths", "--smooths"])[value < 0 ? 0 : 1]})`);
-      cell.style.setProperty("--share", reach > 0 && Number.isFinite(value) ? Math.min(1, Math.abs(value) / reach) : 0);
+      cell.style.setProperty("--share", reach > 0 && Number.isFinite(value) && !open(name, index) ? Math.min(1, Math.abs(value) / reach) : 0);
     }
   }
 

@@ -21,7 +21,7 @@ from oversmoothing.simulations.drawing.picture import (
     style,
 )
 
-_LINES = ("blue", "vermillion", "green", "purple")
+_LINES = (("blue", "-"), ("vermillion", "--"), ("green", ":"), ("purple", "-."))
 _REGION = {
     "zero": ("light", "0 (exact)"),
     "universal_disc": ("vermillion", "|h + 1/2| ≤ 1/2"),
@@ -43,7 +43,7 @@ _PANELS: tuple[tuple[str, str, dict[str, str], str, float], ...] = (
     ("Where the eigenvalues of H lie", "share of the eigenvalues of H", {}, "", 0.45),
     ("Do tokens turn toward H's direction?", "tilt (gain in mean |cos|)",
      {"tilt_residual": "toward largest |1 + h|", "tilt_modulus": "toward largest |h|"},
-     "not measured: a larger budget does", 0.0),
+     "not measured: a larger budget does", 0.35),
     ("How attention mixes", "attention, mean over heads",
      {"dobrushin_mean": "Dobrushin coefficient", "subdominant_mean": "subdominant |a|",
       "attention_drift": "drift from the layer before"}, "", 0.35),
@@ -97,8 +97,9 @@ def _lines(axis: Axes, table: pd.DataFrame, names: dict[str, str]) -> None:
     for k, (name, label) in enumerate(names.items()):
         if name not in table:
             continue
-        colour, scale = PALETTE[_LINES[k]], np.log(10) if name.startswith("log_") else 1.0
-        axis.plot(table["layer"], table[name] / scale, color=colour, marker="o", label=label)
+        colour, scale = PALETTE[_LINES[k][0]], np.log(10) if name.startswith("log_") else 1.0
+        axis.plot(table["layer"], table[name] / scale, _LINES[k][1], color=colour, marker="o",
+                  label=label)  # fmt: skip
         if f"{name}_p05" in table:
             low, high = table[f"{name}_p05"] / scale, table[f"{name}_p95"] / scale
             # One band is filled; of those over it the edges tell them apart.
@@ -138,16 +139,19 @@ def _tilt(axis: Axes, inner: pd.DataFrame) -> None:
     for k, name in enumerate(("tilt_residual_random", "tilt_modulus_random")):
         if name in inner:
             label = None if k else "random directions"
-            axis.plot(inner["layer"], inner[name], ":", color=PALETTE[_LINES[k]], label=label)
+            axis.plot(inner["layer"], inner[name], ":", color=PALETTE[_LINES[k][0]], label=label)
             axis.axhline(0, color=PALETTE["grey"], linewidth=0.7)
 
 
 def _heads(figure: Figure, axis: Axes, heads: pd.DataFrame) -> None:
-    """What every head does to ln HFC/LFC by being there: blue smooths, orange sharpens."""
+    """What every head does to ln HFC/LFC by being there: blue smooths, orange sharpens; white
+    where its interval holds 0."""
     if heads.empty:
         axis.text(0.5, 0.5, "no heads were looked at", ha="center", transform=axis.transAxes)
         return
-    grid = heads.pivot(index="head", columns="layer", values="log_change")
+    open_ = (heads["log_change_low"] <= 0) & (heads["log_change_high"] >= 0)
+    shown = heads.assign(log_change=heads["log_change"].mask(open_, 0.0))
+    grid = shown.pivot(index="head", columns="layer", values="log_change")
     reach = max(float(np.nanmax(np.abs(grid.to_numpy()))), 1e-12)
     colours = LinearSegmentedColormap.from_list(
         "smooths to sharpens", [PALETTE["blue"], "#FFFFFF", PALETTE["vermillion"]]
@@ -158,7 +162,7 @@ def _heads(figure: Figure, axis: Axes, heads: pd.DataFrame) -> None:
     axis.yaxis.set_major_locator(MaxNLocator(integer=True))
     axis.grid(visible=False)
     bar = figure.colorbar(drawn, ax=axis)
-    bar.set_label("ln HFC/LFC with the head less without", fontsize=7)
+    bar.set_label("effect on ln HFC/LFC (white: open)", fontsize=7)
 
 
 _LAYERS = 5
@@ -252,10 +256,8 @@ def draw_comparison(table: pd.DataFrame, names: tuple[str, str], title: str) -> 
     with style():
         figure, axes = new_figure(1, 3, width=FULL_WIDTH + 2.5, height=2.9)
         ratio, difference, parts = axes.ravel()
-        for name, label, colour in zip(
-            ("first", "second"), names, ("blue", "vermillion"), strict=True
-        ):
-            ratio.plot(x, table[f"{name}_hfc_lfc"], "o-", color=PALETTE[colour], label=label)
+        for name, label, (colour, line) in zip(("first", "second"), names, _LINES, strict=False):
+            ratio.plot(x, table[f"{name}_hfc_lfc"], f"o{line}", color=PALETTE[colour], label=label)
         ratio.set_ylabel("HFC/LFC (geometric mean)")
         for name, label, colour in (
             ("since_input", "ln HFC/LFC since the input", "blue"),

@@ -215,11 +215,11 @@ class Loops(Result):
             for group, panel in enumerate(axes.ravel()[:groups]):
                 curves = self.curves[group, 1:]
                 panel.plot(loops, np.exp(curves), color=PALETTE["light"], linewidth=0.6)
-                panel.plot(loops, np.exp(np.median(curves, axis=1)), color=PALETTE["black"])
-                law = float(np.exp(np.clip(np.median(self.predicted[LOCAL][group]), -20, 5)))
+                panel.plot(loops, np.median(np.exp(curves), axis=1), color=PALETTE["black"])
+                law = float(np.exp(np.clip(np.median(self.predicted[LOCAL][group]), -6.2, 5.2)))
                 panel.plot([points - 1], [law], "D", color=PALETTE["blue"], clip_on=False)
                 panel.axhline(COLLAPSED, color=PALETTE["grey"], linewidth=0.7, linestyle=":")
-                panel.set(xscale="log", yscale="log", ylim=(2e-3, 20))
+                panel.set(xscale="log", yscale="log", ylim=(2e-3, 200))
                 panel.set_title(f"blocks {self.labels[group]}", loc="left", fontsize=8)
             for panel in axes[:, 0]:
                 panel.set_ylabel("HFC/LFC")
@@ -232,11 +232,11 @@ class Loops(Result):
                     last.plot(x, own["end"], "o", markersize=2, color=PALETTE[colour], label=kind)
             last.plot([2e-3, 20], [2e-3, 20], color=PALETTE["grey"], linewidth=0.7)
             last.set(xscale="log", yscale="log", xlim=(2e-3, 20), ylim=(2e-3, 20))
-            last.set_title(f"measured against\n{name}", loc="left", fontsize=8)
+            last.set(xlabel=f"predicted by {name}", ylabel="measured HFC/LFC")
             last.legend(fontsize=5.5)
             figure.supxlabel(
-                f"loops (log); black: median of {inputs} inputs; diamond: end by the local law; "
-                f"dotted: HFC/LFC = {COLLAPSED:g}", fontsize=8,
+                f"loops (log); black: median of {inputs} inputs; diamond: end by the local law, "
+                f"on the frame where beyond; dotted: HFC/LFC = {COLLAPSED:g}", fontsize=8,
             )  # fmt: skip
             figure.suptitle(title)
         return figure

@@ -11,7 +11,9 @@ Explorer.evolve = function (state, attentions, value) {
   const owned = attentions.map((_, head) =>
     Int32Array.from([...value.owner.keys()].filter((j) => value.owner[j] === head)));
   const feeds = couplings.some((g) => g !== null);
-  let hfc = Explorer.start(state, d).slice(), mean = centre(hfc, n, d);
+  let hfc = Explorer.start(state, d).slice();
+  normalise(hfc); // no metric depends on the size of the start, whose squares may leave the floats
+  let mean = centre(hfc, n, d);
   let hScale = 0, mScale = 0, turn = Explorer.rotation({ turn: 0 }, d);
   const back = Explorer.transposed(R, d);
   const found = { log: [], cosMean: [], cosMin: [], rank: [], tokens: [] };
@@ -86,7 +88,7 @@ function centre(X, n, d) {
 function normalise(X) {
   const top = X.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
   if (top === 0 || !Number.isFinite(top)) return 0;
-  const exponent = Math.floor(Math.log2(top));
+  const exponent = Math.max(-1022, Math.floor(Math.log2(top)));
   const factor = 2 ** -exponent;
   for (let k = 0; k < X.length; k += 1) X[k] *= factor;
   return exponent;

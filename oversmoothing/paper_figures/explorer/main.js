@@ -26,12 +26,15 @@
     dirty = true;
   }
 
+  // So many digits that the two radii differ, and their quotient from 1.
+  const digits = (a) => Math.max(3,
+    1 - Math.floor(Math.log10(Math.min(Math.abs(a.consensus - a.quotient), Math.abs(1 - a.rate)))));
   const SAID = {
-    SMOOTHING: ["It smooths", (a) => `Consensus grows fastest: \u03c1<sub>C</sub> = ${number(a.consensus)} exceeds `
-      + `\u03c1<sub>Q</sub> = ${number(a.quotient)}, so for almost every start the differences between tokens vanish beside their mean (HFC/LFC), in the long run by the `
-      + `factor r = \u03c1<sub>Q</sub>/\u03c1<sub>C</sub> = ${number(a.rate)} a layer.`],
+    SMOOTHING: ["It smooths", (a) => `Consensus grows fastest: \u03c1<sub>C</sub> = ${number(a.consensus, digits(a))} exceeds `
+      + `\u03c1<sub>Q</sub> = ${number(a.quotient, digits(a))}, so for almost every start the differences between tokens vanish beside their mean (HFC/LFC), in the long run by the `
+      + `factor r = \u03c1<sub>Q</sub>/\u03c1<sub>C</sub> = ${number(a.rate, digits(a))} a layer.`],
     NON_SMOOTHING: ["It does not smooth", (a) => `Another mode grows faster than consensus: \u03c1<sub>Q</sub> = `
-      + `${number(a.quotient)} exceeds \u03c1<sub>C</sub> = ${number(a.consensus)}, so for almost every start the differences between tokens (HFC) do not vanish beside their mean (LFC).`],
+      + `${number(a.quotient, digits(a))} exceeds \u03c1<sub>C</sub> = ${number(a.consensus, digits(a))}, so for almost every start the differences between tokens (HFC) do not vanish beside their mean (LFC).`],
     TOO_CLOSE: ["Too close for float64", (a) => `\u03c1<sub>C</sub> and \u03c1<sub>Q</sub> agree to the threshold of this page (both `
       + `${number(a.consensus, 6)}): a tie, or nearly one. At a tie Jordan blocks and the start decide (T4, T6).`],
     NOT_COMPUTED: ["No verdict here", () => "Heads that attend differently, and weights that rotate: for both together "

@@ -30,9 +30,9 @@ SHOWN = {
     "P0'": "the layer's mean change, no theory",
     "P1 spectral gap, raw weights, calibrated": "the paper's spectral gap, fitted",
     "P2 own attention, calibrated": "own attention, linear, fitted",
-    "P4 norm scales, one step, calibrated": "the same and the norms' scales",
-    "P5 FFN by least squares, one step, calibrated": "the same and a linear FFN, one step",
-    "P5 FFN by least squares, trajectory, calibrated": "the same propagated from X\u2080",
+    "P4 norm scales, one step, calibrated": "own attention and norms, fitted",
+    "P5 FFN by least squares, one step, calibrated": "own attention, norms and linear FFN",
+    "P5 FFN by least squares, trajectory, calibrated": "own attention, norms, FFN, from X\u2080 on",
     "P0'''": "kernel regression, no theory",
     "P6": "one fixed operator a layer",
     "P6 lifted": "one fixed operator, lifted tokens",
@@ -65,7 +65,7 @@ def draw(table: pd.DataFrame) -> Figure:
         names.append(str(row["what"]))
     axis.set_yticks(range(len(names)), names)
     axis.set(
-        xlim=(0.7, 1.02), xlabel="R² of the change of ln HFC/LFC, held-out images (grey: no theory)"
+        xlim=(0.7, 1.04), xlabel="R² of the change of ln HFC/LFC, held-out images (grey: no theory)"
     )
     return figure
 

@@ -1,7 +1,7 @@
 """Figure: where random attention and a random H smooth: a sweep as a phase diagram (T2, T5).
 
-Over the temperature of attention and the largest eigenvalue of H, for three asymmetries of
-W_Q W_K^T. `oversmoothing sweep CONFIG --figure X Y PANEL` draws the same of any sweep.
+Over the temperature of attention and the upper end of the eigenvalues of H, for three asymmetries
+of W_Q W_K^T. `oversmoothing sweep CONFIG --figure X Y PANEL` draws the same of any sweep.
 """
 
 from dataclasses import replace
@@ -18,8 +18,8 @@ from oversmoothing.simulations.sweep.store import read_table
 
 TITLE = "Where random attention smooths: share over temperature and the spectrum of H"
 SHORT = (
-    "Where random attention and a random H smooth: the share of draws by verdict, where some "
-    "eigenvalue of H is positive. The data have the measured slope of HFC/LFC."
+    "Where random attention and a random H smooth: the share of draws by verdict, where "
+    "eigenvalues of H may be positive. The data have the measured slope of HFC/LFC."
 )
 NOT_SHOWN = (
     "Gaussian scores and a real spectrum in an orthonormal basis: trained attention is "
@@ -49,17 +49,23 @@ def data(context: Context) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """The share of SMOOTHING where some eigenvalue of H is positive (below 0 none smooths, T3d); a
-    column for each asymmetry."""
-    figure = diagram.draw(table[table["y"] > 1e-9].assign(slope=np.nan))
+    """The share of SMOOTHING where eigenvalues of H may be positive, a column an asymmetry."""
+    figure = diagram.draw(_shown(table))
     label_panels(np.array(figure.axes[: table["panel"].nunique()]))
     return figure
 
 
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    return table[table["y"] > 1e-9].assign(slope=np.nan)
+
+
 def words(table: pd.DataFrame) -> str:
+    rest = table[~(table["y"] > 1e-9)]
     fixed = example("phase_diagram").fixed
     return (
         f"n = {fixed['n']} tokens, d = {fixed['d']} features, {fixed['depth']} layers; eigenvalues "
         f"of H uniform in [{fixed['low']:g}, high] in a random orthonormal basis; W_Q W_K^T "
-        "Gaussian, asymmetry its antisymmetric share. " + diagram.caption(table)
+        f"Gaussian, asymmetry its antisymmetric share. {diagram.caption(_shown(table))} The table "
+        f"also has slopes, and {len(rest):,} cells with high of at most 0, where no h is positive: "
+        f"there {rest['smoothing'].sum():,} of {rest['points'].sum():,} points smooth."
     )

@@ -50,6 +50,7 @@ HOLDS, FAILS, NOTHING, OPEN = "holds", "fails", "nothing said", "tie or cannot t
 CODES = (NOTHING, HOLDS, FAILS)
 # Blue and orange mean alike and apart elsewhere.
 COLOUR = {HOLDS: PALETTE["green"], FAILS: PALETTE["purple"], OPEN: PALETTE["grey"]}
+MARKER = {HOLDS: "o", FAILS: "v", OPEN: "s"}
 CELLS = 48
 # Two tokens: mean 2, difference 1 to either side. Symmetric attention of two with the eigenvalues 1
 # and a is flat(a, 2): AA, J2 and AQ for a = 1/2, 0 and -1/2.
@@ -256,28 +257,28 @@ PANELS = (
         lambda x, y: keeps(exact.AQ, exact.diagonal([x, y])),
     ),
     Panel(
-        "N-2103.03404-doubly-exponential", "tokens come together", "$D$", "$w$",
+        "N-2103.03404-doubly-exponential", "tokens come together", "distance $D$", "weight $w$",
         span(0, 4), span(0, 3), lambda x, y: (y * x * x < 4, y * x * x < 0), _come_together,
         "certified",
     ),
     Panel(
-        "N-2604.07925-two-tokens", "by Sinkhorn tokens come together", "$D$", "$w$",
+        "N-2604.07925-two-tokens", "Sinkhorn: tokens approach", "distance $D$", "weight $w$",
         span(0, 4), span(0, 3), lambda x, y: _larger(1, y * np.tanh(x * x / 4)), _sinkhorn,
         "numerical",
     ),
     Panel(
-        "N-2203.05962-rate", "no layer raises HFC", "$n$", "$e^{2a}$",
+        "N-2203.05962-rate", "no layer raises HFC", "tokens $n$", "odds $e^{2a}$",
         tuple(map(Fraction, range(3, 15))), span(1, 25),
         lambda x, y: ((x - 2) * y < 2 * (x - 1), x < 0),
         _no_layer_raises,
     ),
     Panel(
-        "N-2206.03126-scale", "consensus grows at most by $e$", "$L$", r"$\alpha$",
+        "N-2206.03126-scale", "consensus grows at most by $e$", "layers $L$", r"scale $\alpha$",
         tuple(map(Fraction, range(1, 41))), span(0, 1), lambda x, y: (x * y * y <= 1, x < 0),
         _bounded_by_e, "certified",
     ),
     Panel(
-        "N-2312.06182-remedy", "de-escalation keeps tokens apart", r"$\tau$", "$h$",
+        "N-2312.06182-remedy", "de-escalation keeps tokens apart", r"strength $\tau$", "$h$",
         span(0, 2), span(-3, 2),
         lambda x, y: _larger(abs(1 + y / 2), abs(1 - x) * abs(1 + y)), _de_escalated,
     ),
@@ -290,7 +291,7 @@ PANELS = (
         ),
     ),
     Panel(
-        "N-2410.10609-bound", "with a skip HFC does not fall", r"$\|W\|$", r"$\lambda$",
+        "N-2410.10609-bound", "with a skip HFC does not fall", r"$\|W\|$", r"skip $\lambda$",
         span(0, 4), span(0, 4), lambda x, y: (y >= 1 + x / 2, y < 0), _skip_keeps,
     ),
     Panel(
@@ -381,7 +382,7 @@ def draw(table: pd.DataFrame) -> Figure:
             Patch(color=paler(COLOUR[HOLDS]), label="the theory: holds"),
             Patch(color=paler(COLOUR[FAILS]), label="the theory: fails"),
             Patch(facecolor="white", edgecolor=PALETTE["grey"], label="the theory is silent"),
-            *(mark(f"checked: {each}", color=COLOUR[each], markersize=4)
+            *(mark(f"checked: {each}", MARKER[each], color=COLOUR[each], markersize=4)
               for each in (HOLDS, FAILS, OPEN)),
             mark("not as said", "X", color="black"),
         ],
@@ -408,7 +409,7 @@ def _panel(axis: Axes, panel: Panel, table: pd.DataFrame) -> None:
     points = table[table["kind"] == "point"]
     for outcome, colour in COLOUR.items():
         own = points[points["checked"] == outcome]
-        axis.scatter(own["x"], own["y"], s=6, color=colour, linewidths=0.3, edgecolors="white")
+        axis.scatter(own["x"], own["y"], 9, colour, marker=MARKER[outcome], lw=0.3, ec="white")
     right = agrees(points)
     wrong = points.loc[right.index[~right]]
     axis.scatter(wrong["x"], wrong["y"], s=30, marker="X", color="black", zorder=4)
@@ -432,7 +433,8 @@ def words(table: pd.DataFrame) -> str:
     papers = len({panel.claim[2:12] for panel in PANELS})
     lines = [
         f"{len(PANELS)} statements of the ledger on {papers} papers. Tinted: where the theory says "
-        "that the statement above the panel holds or fails. Dots: points decided without the "
+        "that the statement above the panel holds or fails; h: an eigenvalue of H, a: of A, other "
+        "letters: `oversmoothing prove` of the name below. Marks: points decided without the "
         f"region, half of them within {NEAR} cells of a boundary. {int(right.sum())} of "
         f"{len(right)} agree with the theory; {silent} lie where it is silent, {still} are ties or "
         "cannot be told."

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from oversmoothing.experiments.remedies.shift import remedies_table
 from oversmoothing.paper_figures.figure_base import Context, label_panels
@@ -30,7 +32,7 @@ def data(context: Context) -> pd.DataFrame:
 
 def draw(table: pd.DataFrame) -> Figure:
     """Shifts in the plane of both radii (left), what moves as claimed (right)."""
-    figure, axes = new_figure(1, 2, height=4.2, width_ratios=[3, 1])
+    figure, axes = new_figure(1, 2, height=4.2, width_ratios=[3.2, 1])
     plane, bars = axes[0]
     shown = table[np.isfinite(table["log_shift_C"])].reset_index(drop=True)
     plane.axline((0, 0), slope=1, color=PALETTE["grey"], linewidth=0.8)
@@ -41,15 +43,7 @@ def draw(table: pd.DataFrame) -> Figure:
         markersize=7, label="measured",
     )  # fmt: skip
     plane.plot(shown["log_shift_C"], shown["log_shift_Q"], "k.", markersize=3, label="predicted")
-    places = _together(shown)
-    for (x, y), names in places:
-        # The names stand on the side where no mark is near.
-        right = not any(0 < u - x < 7 * NEAR and abs(v - y) < NEAR for (u, v), _ in places)
-        plane.annotate(
-            ",\n".join(names), (x, y), (5 if right else -5, 0), textcoords="offset points",
-            fontsize=6, ha="left" if right else "right", va="center",
-        )  # fmt: skip
-    low, high = plane.get_xlim()[0], 1.0
+    low, high = plane.get_xlim()[0], 1.15
     plane.fill_between([low, high], [low, high], 1.0, color=PALETTE["light"], alpha=0.35, zorder=0)
     plane.set(xlim=(low, high), ylim=(-0.7, 0.6), aspect="equal")
     plane.set_title("shaded: the remedy works against smoothing")
@@ -67,7 +61,29 @@ def draw(table: pd.DataFrame) -> Figure:
     bars.set_title(f"{least['remedy']}: {least['share']:.0f} %", loc="right")
     bars.set(xlim=(0, 104), xlabel="moved as claimed (%)")
     label_panels(axes)
+    _name(figure, plane, _together(shown))
     return figure
+
+
+def _name(figure: Figure, plane: Axes, places: list[tuple[tuple[float, float], list[str]]]) -> None:
+    """The names beside their marks, right or left, where they meet the fewest others."""
+    figure.draw_without_rendering()  # the places of the layout, which no name is to change
+    marks = plane.transData.transform([at for at, _ in places])
+    taken = [Bbox([mark - 4, mark + 4]) for mark in marks]
+    for at, names in places:
+        tried = [
+            plane.annotate(
+                ",\n".join(names), at, (x, y), textcoords="offset points", fontsize=6,
+                ha="left" if x > 0 else "right", va="center", in_layout=False,
+            )
+            for y in (0, 7, -7) for x in (5, -5)
+        ]  # fmt: skip
+        boxes = [text.get_window_extent() for text in tried]
+        met = [sum(box.overlaps(other) for other in taken) for box in boxes]
+        best = met.index(min(met))
+        taken.append(boxes[best])
+        for text in (*tried[:best], *tried[best + 1 :]):
+            text.remove()
 
 
 def _together(shown: pd.DataFrame) -> list[tuple[tuple[float, float], list[str]]]:

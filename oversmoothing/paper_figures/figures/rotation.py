@@ -88,7 +88,7 @@ def draw(table: pd.DataFrame) -> Figure:
     middle = turning["log_hfc_lfc"].mean() - turning["layer"].mean() * slope
     axis.plot(
         turning["layer"], middle + turning["layer"] * slope, ":", color=PALETTE["black"],
-        label="rate of T7b",
+        label="rate of the theory (T7b)",
     )  # fmt: skip
     label_ends(axis, ends)
     axis.legend(loc="lower left")

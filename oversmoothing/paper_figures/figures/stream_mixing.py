@@ -55,6 +55,7 @@ _MOVES = 1e-3
 # tie; eigenvalues .4 (twice) and .2 beside 1.
 ATTENTION = np.array([[5, 2, 1, 2], [2, 5, 2, 1], [1, 2, 5, 2], [2, 1, 2, 5]]) / 10
 OUTCOMES = (Outcome.SMOOTHING, Outcome.NON_SMOOTHING, Outcome.TIE, Outcome.UNDECIDED)
+WORDS = ("tokens become alike", "tokens stay apart", "a tie")
 
 
 def mixing_of(panel: str, amount: float) -> Array:
@@ -161,9 +162,10 @@ def draw(data: pd.DataFrame) -> Figure:
     label_panels(axes)
     figure.legend(
         handles=[
-            *(Patch(color=paler(VERDICT_COLOUR[name]), label=name) for name in OUTCOMES[:3]),
+            *(Patch(color=paler(VERDICT_COLOUR[name]), label=said)
+              for name, said in zip(OUTCOMES, WORDS, strict=False)),
             mark("dot: simulated run", markeredgecolor="white", color="black"),
-            mark("does otherwise", "X", color="black"),
+            mark("run that does otherwise", "X", color="black"),
             Line2D([], [], color="black", lw=1.2, ls="--",
                    label="right of it and below 0: apart for every attention"),
         ],
@@ -220,9 +222,9 @@ def words(data: pd.DataFrame) -> str:
     lines = [
         f"Two residual streams, x_k' = sum_l R_kl x_l + A (x_1 + x_2) W / 2 with one feature, W = "
         f"h, {len(ATTENTION)} tokens and a doubly stochastic A (eigenvalues .4, .4, .2 beside 1). "
-        "Tinted: the verdict by the eigenvalues of R + h a p q^T. Left R = (1-x) I + x 11^T/2, "
-        "whose idle modulus is 1 - x: dashed the end of the band in which differences between "
-        "tokens win for every positive A; right R turns by x right angles. Dots: runs of "
+        "Tinted: the verdict by the eigenvalues of R + h a p q^T, on a grid. (a) R = (1-x) I + x "
+        "11^T/2; from the dashed line to h = 0 differences between tokens win for every positive "
+        "A. (b) R turns by x right angles. Dots: runs of "
         f"{DEPTH} layers, judged by whether log HFC/LFC moves by more than {_MOVES:g} a layer: "
         f"{right} of {len(runs)} do what the verdict says"
         + (f"; the others have |slope| up to {off['slope'].abs().max():.1e}" if len(off) else "")
@@ -234,8 +236,8 @@ def words(data: pd.DataFrame) -> str:
             for column in ("log_spread", "log_bound")
         }
         lines.append(
-            f"Four doubly stochastic streams, {name} mixing: they agree to {EPS:g} of their first "
-            f"difference at layer {at['log_spread']} of the run; the certificate says "
+            f"(c) Four doubly stochastic streams, {name} mixing: they agree to {EPS:g} of their "
+            f"first difference at layer {at['log_spread']} of the run; the certificate says "
             f"{at['log_bound']}, for every branch and every start."
         )
     return "\n".join(lines)

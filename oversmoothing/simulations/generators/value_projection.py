@@ -123,8 +123,8 @@ class Interval(_Chosen):
     """Real eigenvalues, uniform in [low, high]."""
 
     kind: Literal["interval"] = "interval"
-    low: float = Field(default=-1.0, description="smallest eigenvalue of H")
-    high: float = Field(default=0.0, description="largest eigenvalue of H")
+    low: float = Field(default=-1.0, description="lower end of the eigenvalues of H")
+    high: float = Field(default=0.0, description="upper end of the eigenvalues of H")
 
     def spectrum(self, d: int, rng: np.random.Generator) -> Sequence[complex]:
         if self.low > self.high:

@@ -47,8 +47,8 @@ _WORDS = {
     "depth": "layers",
     "temperature": "temperature of attention",
     "asymmetry": "antisymmetric share",
-    "low": "smallest eigenvalue of $H$",
-    "high": "largest eigenvalue of $H$",
+    "low": "lower end of the eigenvalues of $H$",
+    "high": "upper end of the eigenvalues of $H$",
     "scale": "scale of $H$",
     "radius": "radius of the disc of eigenvalues",
     "centre": "centre of the disc of eigenvalues",
@@ -237,15 +237,14 @@ def caption(table: pd.DataFrame) -> str:
         "point. Cells are drawn in equal size. "
         f"{counted or 'No verdict'}" + (f"; {errors:,} points failed." if errors else ".")
     )
-    if not table["slope"].notna().any():
-        return text
-    text += (
-        " Below: median change of the natural log of HFC/LFC (Frobenius) per layer, measured over "
-        "the last half of the layers; white where it levels off, as most of what is NON_SMOOTHING "
-        "does; a pale colour there is an oscillation and no trend. In the table 'predicted' is "
-        "log(rho_Q/rho_C), the rate at which differences gain on consensus: HFC/LFC follows it "
-        "down, and up only until it levels off."
-    )
+    if table["slope"].notna().any():
+        text += (
+            " Below: median change of the natural log of HFC/LFC (Frobenius) per layer, measured "
+            "over the last half of the layers; white where it levels off, as most of what is "
+            "NON_SMOOTHING does; a pale colour there is an oscillation and no trend. In the table "
+            "'predicted' is log(rho_Q/rho_C), the rate at which differences gain on consensus: "
+            "HFC/LFC follows it down, and up only until it levels off."
+        )
     runs, agree, slow = (int(table[name].sum()) for name in ("runs", "agree", "slow"))
     if runs:
         text += (
