@@ -199,6 +199,15 @@ def test_numbers_that_are_not_finite_are_refused():
     inputs = own_inputs()
     inputs[0, 0, 0] = torch.inf
     refuses("NaN or infinite", extract, model, inputs)
+    wide = describe(Stack().double())
+    refuses("inputs: look for them in its weights", extract, wide, inputs.double())
+
+
+def test_texts_padded_on_the_left_that_give_nan_are_to_be_padded_on_the_right():
+    """Of the library's eager attention in float64, whose softmax is in float32."""
+    model, batch = open_model(tiny("llama", "eager").double()), tokens((7, 4))
+    turned = {name: value.flip(1) for name, value in batch.items()}
+    refuses("inputs: pad the texts on the right", extract, model, turned)
 
 
 def test_the_first_refusal_of_a_layer_is_told_and_the_others_are_not():
