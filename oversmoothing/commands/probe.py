@@ -192,7 +192,7 @@ def intervene(
         "add D to every eigenvalue of H (several; default -.1 -.05 .05 .1)", "D", -sizes.REAL)
         ] = None,
     into_disc: Annotated[list[float] | None, opt.real(
-        "move eigenvalues outside the disc this part of the way into it (default .5)", "T",
+        "move eigenvalues this part of the way to within .45 of -1/2 (default .5)", "T",
         most=1)] = None,
     head: Annotated[list[Any] | None, Option(metavar="L.H", parser=_head,
         help="shift head H of layer L alone as well (several; L from 1, H from 0)")] = None,

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import transformers
 from hypothesis import given, strategies as st
 
 from oversmoothing import InputError, describe, open_model
@@ -199,6 +200,15 @@ def test_numbers_that_are_not_finite_are_refused():
     inputs = own_inputs()
     inputs[0, 0, 0] = torch.inf
     refuses("NaN or infinite", extract, model, inputs)
+    wide = describe(Stack().double())
+    refuses("inputs: look for them in its weights", extract, wide, inputs.double())
+
+
+def test_texts_padded_on_the_left_that_give_nan_are_to_be_padded_on_the_right():
+    """Of the library's eager attention in float64, whose softmax is in float32."""
+    model, batch = open_model(tiny("llama", "eager").double()), tokens((7, 4))
+    turned = {name: value.flip(1) for name, value in batch.items()}
+    refuses("inputs: pad the texts on the right", extract, model, turned)
 
 
 def test_the_first_refusal_of_a_layer_is_told_and_the_others_are_not():
@@ -207,3 +217,19 @@ def test_the_first_refusal_of_a_layer_is_told_and_the_others_are_not():
         questions.ask(torch.tensor(number), told.append)
     (copied,) = questions.answered([torch.ones(2)])
     assert told[0] == 2.0 and len(told) == 2 and copied.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("kind", ["VideoMAE", "Vivit"])
+def test_a_video_is_one_input_of_all_its_pictures(kind):
+    size = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
+            "intermediate_size": 32, "image_size": 32, "num_frames": 4}  # fmt: skip
+    cut = (
+        {"patch_size": 8, "tubelet_size": 2} if kind == "VideoMAE" else {"tubelet_size": [2, 8, 8]}
+    )
+    config = getattr(transformers, f"{kind}Config")(**size, **cut)
+    module = getattr(transformers, f"{kind}Model")(config).eval()
+    video = torch.randn(2, 4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    traces = extract(open_model(module), video).traces
+    with torch.no_grad():
+        streams = module(video, output_hidden_states=True).hidden_states
+    torch.testing.assert_close(traces[1].before, streams[1])

@@ -161,7 +161,7 @@ def test_a_control_is_random_and_of_the_same_norm_in_every_layer():
     assert np.abs((one.D * other.D).sum((1, 2))).max() < 0.5 * (size**2).max()
 
 
-def test_into_the_disc_moves_those_outside_by_their_part_and_no_others():
+def test_into_the_disc_moves_those_beyond_its_radius_by_their_part_and_no_others():
     model = open_model(net(SMALL.but(std=0.3)))
     for part in (0.5, 1.0):
         change = into_disc(model, part)
@@ -209,7 +209,8 @@ def test_the_result_says_the_slope_beside_its_control_and_the_two_sides():
     assert f"by {beyond:+.2f} delta" in result.words() and "Smoothing by 0.1" in result.words()
     (disc,) = table[table["change"] == "into disc"].itertuples()
     said = (
-        f"50 % of the way into it changes log10 HFC/LFC by {disc.measured - disc.random:+.3f} more"
+        f"further than {DISC} from -1/2 50 % of the way to there changes log10 HFC/LFC by "
+        f"{disc.measured - disc.random:+.3f} more"
     )
     assert said in " ".join(result.words().split())
     # Smoothing is a positive shift, at every dose.

@@ -142,6 +142,20 @@ def test_the_threshold_of_an_eigenvector_is_that_of_the_claim():
     assert (found[:10] < 0.1).all() and (found[11:] > 0.999).all()
 
 
+@pytest.mark.parametrize("gain", [1.0, 2.0])
+def test_the_threshold_of_a_trained_layer_has_the_gain_that_its_head_reads(gain, monkeypatch):
+    """The head adds alpha u u^T N(x), N(x) = gain x here: 1/2 + gain alpha > 3/2 for F above."""
+    model = oversmoothing.open_model(tiny("llama"))
+    F = np.diag([-0.5, 0.5] + [0.25] * (model.width - 2))
+    monkeypatch.setattr(steering, "product", lambda layer, scale: F)
+    for layer in model.layers:
+        torch.nn.init.constant_(layer.norm_attention.module.weight, gain)
+    alphas = steering.thresholds(
+        oversmoothing.open_model(model.module), [1.0] * model.depth, np.eye(model.width)[0]
+    )
+    np.testing.assert_allclose(alphas, 1 / gain, atol=1e-6)
+
+
 def test_the_planted_eigenvalue_solves_its_equation():
     for case in runs.drawn_cases(5, seed=3):
         alpha, mu = steering.predicted_threshold(case)

@@ -394,6 +394,12 @@ def test_the_verdict_does_not_praise_what_is_no_better_than_the_means():
         rungs.append(Rung(name, predicted, 1, 8, 0, "", found))
     result = LadderResult("m", 5, y, 10, tuple(rungs), {}, {})
     assert result.words().startswith("None: no predictor")
+    # Better on these inputs, by one of them.
+    doubtful = np.where(np.arange(16).reshape(8, 2) == np.abs(y).argmax(), y, -0.05 * y)
+    near = Rung("P6", doubtful, 1, 8, 0, "", score(y, doubtful, np.zeros(2), resamples=20))
+    assert near.score.r2_within > 0 > near.score.r2_within_low
+    result = LadderResult("m", 5, y, 10, (rungs[0], near), {}, {})
+    assert result.words().startswith("Not known: these inputs do not tell whether P6")
     better = Rung("P6", y, 1, 8, 0, "", score(y, y, np.zeros(2), resamples=20))
     result = LadderResult("m", 5, y, 10, (rungs[0], better), {}, {})
     assert result.words().startswith("P6, of those that need no full run of the model: R^2 1.000")

@@ -149,6 +149,10 @@ def test_what_is_used_without_settings_is_said(tmp_path):
     assert said in model.run_notes[0] and said in open_model(tiny("vit")).run_notes[0]
     report = oversmoothing.inspect(model, pictures())
     assert said in str(report.notes)
+    # Of pixels nothing is resized or normalised.
+    pixels = model.prepare(pictures())
+    for given in (pixels, list(pixels), {"pixel_values": pixels}):
+        assert said not in str(oversmoothing.inspect(model, given).notes)
     whole = {**NORMAL, "size": {"height": 32, "width": 32}, "image_mean": 0.5, "image_std": 0.5}
     torch.testing.assert_close(model.prepare(pictures()), ours(tmp_path, whole))
     assert not open_model(folder(tmp_path, NORMAL)).run_notes

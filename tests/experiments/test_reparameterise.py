@@ -213,7 +213,7 @@ def test_baked_weights_are_an_ordinary_model(kind):
     module, _ = made(kind)
     names = list(module.state_dict())
     changed = reparameterise(module, "disc")
-    given = inputs(kind)
+    given, twin = inputs(kind), copy.deepcopy(module)
     with torch.no_grad():
         before = loss_of(module, given)
         weights = {name: attrgetter(name)(module).clone() for name in names}
@@ -222,6 +222,8 @@ def test_baked_weights_are_an_ordinary_model(kind):
         # Of an encoder without parametrisations PyTorch takes a fused kernel, which sums in another
         # order: some 100 roundings of float32 from each of two layers.
         torch.testing.assert_close(loss_of(module, given), before, rtol=200 * 2.0**-24, atol=0)
+        # A copy made before keeps its form.
+        assert torch.equal(loss_of(twin, given), before)
     assert sorted(module.state_dict()) == sorted(names)
     assert all(p.requires_grad for p in module.parameters())
 

@@ -610,6 +610,13 @@ def test_ranks_are_over_the_cells_of_a_group_and_a_diverged_one_is_the_worst():
     assert answers._rank(rows, "rank of gradient and loss") == pytest.approx(1.0)
     rows[0]["diverged"] = 3
     assert answers._rank(rows, "rank of gradient and loss") == pytest.approx(-0.2)
+    rows = answers.recorded_rows()
+    assert "diverged" not in answers.answers(rows).words()
+    names = protocol().cells_of(next(x for x in protocol().questions if x.group))
+    k = next(k for k, row in enumerate(rows) if row["cell"] == names[0])
+    rows = [*rows[:k], {**rows[k], "diverged": 3}, *rows[k + 1 :]]
+    said = " ".join(answers.answers(rows).words().split())
+    assert "Runs that diverged rank as the largest loss: 1." in said
 
 
 def test_recorded_rows_are_of_the_study_as_it_stands_and_small():

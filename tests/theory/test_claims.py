@@ -24,7 +24,7 @@ from oversmoothing.theory.proofs.claim import (
     Scope,
     Status,
 )
-from oversmoothing.theory.proofs.evidence import Simulated, Step, Written
+from oversmoothing.theory.proofs.evidence import Measurement, Simulated, Step, Written
 from oversmoothing.theory.proofs.ledger import Ledger, claims, in_want_of_coq, run_claim
 from oversmoothing.theory.proofs.reals import ForAllReals, Mutation, Query, for_all
 from oversmoothing.theory.proofs.report import details
@@ -244,6 +244,12 @@ def test_evidence_from_outside_is_only_for_known_claims_and_under_a_title_of_its
     refuses("no claim 'T99'", lambda: Ledger(claims(), extra={"T99": (simulated,)}))
     with pytest.raises(InputError, match="two pieces of evidence of one title"):
         Ledger(claims(), extra={"T2b": (simulated, simulated)})["T2b"]
+
+
+def test_an_infinite_tolerance_shows_nothing():
+    for tolerance, holds in ((0.5, True), (0.1, False), (float("inf"), None)):
+        rows = [Measurement("r", 0.5, 0.8, tolerance)]
+        assert Simulated("x", lambda effort, rows=rows: rows).run(Effort()).holds is holds
 
 
 def test_claims_are_selected_by_name_and_by_part():

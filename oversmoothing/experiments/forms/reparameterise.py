@@ -242,8 +242,12 @@ class Reparameterised:
     def bake(self) -> nn.Module:
         """Leave the weights as plain numbers, for saving; the model trains freely from then on."""
         for each in self._outputs:
-            parametrize.remove_parametrizations(each.split.out, "weight")
-            parametrize.remove_parametrizations(each.split.value, each.split.name)
+            split = each.split
+            for module, name in ((split.out, "weight"), (split.value, split.name)):
+                # Removal changes the class that parametrize made, which a deepcopy shares.
+                kind = type(module)
+                module.__class__ = type(kind.__name__, kind.__bases__, dict(vars(kind)))
+                parametrize.remove_parametrizations(module, name)
         return self.module
 
 

@@ -340,8 +340,12 @@ class Watch:
         heads = cache(lambda: layer.heads.to(self.model.device, self.dtype))
         questions = Questions()
 
-        narrow = caught.end.dtype.itemsize < 4
-        advice = "open it with dtype=torch.float32" if narrow else "use float64"
+        size = caught.end.dtype.itemsize
+        advice = (
+            "pad the texts on the right" if not bool(kept[:, 0].all())
+            else "open it with dtype=torch.float32" if size < 4
+            else "use float64" if size < 8 else "look for them in its weights"
+        )  # fmt: skip
 
         def infinite(_: float) -> None:
             raise InputError(

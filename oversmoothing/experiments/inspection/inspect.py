@@ -5,7 +5,8 @@ Inputs stream through the model in batches, and each layer is measured while the
 `experiments.inspection.report.Report`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,11 @@ def _inspected(
     ):
         av_error = max(av_error, *batch.av_error)
     noted = described if texts is None else described.noted(*texts.notes)
+    first = inputs[0] if isinstance(inputs, list | tuple) else inputs
+    if isinstance(first, Tensor | Mapping):  # nothing was resized or normalised
+        own = getattr(described.prepare, "notes", ()) if texts is None else ()
+        kept = tuple(each for each in noted.run_notes if each not in own)
+        noted = replace(noted, run_notes=kept)
     if seen.plan is not None:
         noted = noted.noted(*left_out(noted, seen.plan, max(seen.lengths), seen.seen))
     return _report(noted, seen, av_error, words, pixels)

@@ -5,7 +5,6 @@ removes each layer's calibration mean, so that P0' (those means) is its zero. In
 images, which are the independent observations.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from operator import itemgetter
@@ -240,12 +239,15 @@ def _verdict(rungs: tuple[Rung, ...], inputs: int, whole: int) -> Sentence:
     r2, cost, best = max(free, key=itemgetter(0))
     # Without an error on any image there is nothing to resample, and nothing left open.
     low = 1.0 if best.score.r2_within == 1 else best.score.r2_within_low
-    if best.name != "P0'" and (inputs < intervals.FEWEST or math.isnan(low)):
-        says = f"Not known: these inputs do not tell whether {best.name} beats each layer's mean."
-    elif best.name == "P0'" or not low > 0:
+    if best.name == "P0'":
         says = (
             "None: no predictor that needs no full run of the model is better than each layer's "
-            f"mean change (P0'). The best is {best.name}, with R^2 {r2:.3f}."
+            f"mean change (P0', R^2 {r2:.3f})."
+        )
+    elif inputs < intervals.FEWEST or not low > 0:
+        says = (
+            f"Not known: these inputs do not tell whether {best.name} (R^2 {r2:.3f}) beats each "
+            "layer's mean change (P0')."
         )
     else:
         says = (

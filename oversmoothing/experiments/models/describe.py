@@ -123,7 +123,9 @@ def watched_model(
         tokenizer, prepare = settings.pop("tokenizer", None), tensors
         try:
             if modality == "vision":
-                prepare = images_of(module, **settings)
+                # Of a video the pixels of its pictures, together, are one input.
+                video = hasattr(getattr(module, "config", None), "tubelet_size")
+                prepare = tensors if video else images_of(module, **settings)
             elif modality == "text":
                 prepare = Texts.of(module, tokenizer)
         except InputError as error:  # said where the module is read, and only its images are not
@@ -366,6 +368,7 @@ def candidates(module: nn.Module, modality: Modality, prepare: Any, inputs: Any)
         shape = getattr(prepare, "shape", (3, *sides))
         yield normal(*shape)
         yield normal(getattr(config, "num_channels", 1), *shape[-2:])
+        yield normal(getattr(config, "num_frames", None) or 1, *shape)  # of a video
     if modality == "text":
         tables = (len(p) for p in module.parameters() if p.ndim == 2)
         # A model of pictures and texts keeps the size in the config of its text.

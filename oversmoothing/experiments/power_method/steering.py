@@ -12,12 +12,12 @@ Predicted: the last alpha at which that fails, from eigenvalues alone; `benchmar
 it against runs of drawn layers.
 
 In a trained model there is one more head in every layer, with even attention. It reads the normed
-tokens as the others do, averages w^T N(x_k) over the tokens that token i sees with equal weights
-(queries of 0), and adds alpha u times it: F' = F + alpha u w^T at consensus, w = u of length 1 (our
-reading of arXiv 2605.25619; its formula was not at hand). In each layer alpha is a multiple of that
-layer's own threshold for the linear layer of the same H with even attention, 0 at the least.
-Weights differ by layer, so that no theorem says where a trained model tilts: the multiples are a
-scale, and the tilt is measured.
+tokens as the others do, averages u^T N(x_k) over the tokens that token i sees with equal weights
+(queries of 0), and adds alpha u times it: F' = F + alpha u w^T at consensus, |u| = 1 and w is u
+with the norm's gain folded in (our reading of arXiv 2605.25619; its formula was not at hand). In
+each layer alpha is a multiple of that layer's own threshold for the linear layer of the same H with
+even attention, 0 at the least. Weights differ by layer, so that no theorem says where a trained
+model tilts: the multiples are a scale, and the tilt is measured.
 """
 
 from collections.abc import Iterator, Sequence
@@ -109,7 +109,7 @@ MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True)
 class Case:
-    """One layer: A [n, n], F [d, d], and what it is steered by, u, w [d] with w^T u = 1."""
+    """One layer: A [n, n], F [d, d], and what it is steered by, u, w [d] with w^T u > 0."""
 
     A: Matrix
     F: Matrix
@@ -125,8 +125,8 @@ def steered(case: Case, alpha: float) -> Matrix:
 def predicted_threshold(case: Case) -> tuple[float, float]:
     """(alpha, mu): the last alpha at which the planted eigenvalue mu does not dominate.
 
-    mu comes down from far above, where alpha(mu) = 1/(w^T (mu - F)^-1 u) is mu less a constant, to
-    where it first ties with another pair, or where alpha turns and it leaves the real line.
+    mu comes down from far above, where alpha(mu) = 1/(w^T (mu - F)^-1 u) is mu/w^T u and a
+    constant, to where it first ties with another pair, or where alpha turns and it is real no more.
     """
     size = 1 + float(np.linalg.norm(case.F, 2))
     # |1 + mu| in equal ratios.
@@ -178,17 +178,19 @@ def margin(case: Case, mu: float) -> float:
 
 
 def thresholds(model: Model, by_norm: Sequence[float], u: Matrix) -> Matrix:
-    """alpha by layer [layers] for a direction u [d] of length 1, w = u, as `predicted_threshold`
-    gives it for the layer's H and even attention; 0, no steering at any multiple, where H's own
+    """alpha by layer [layers] for a direction u [d] of length 1 as `predicted_threshold` gives it
+    for the layer's H and even attention; 0, no steering at any multiple, where H's own
     leading eigenvalue is what alpha moves: it dominates from alpha = 0 on, and its v is not yet u.
 
     by_norm: `scales` of the model on its inputs.
     """
     alphas = []
     for layer, scale in zip(model.layers, by_norm, strict=True):
-        H = product(layer, scale)
+        norm, H = layer.norm_attention, product(layer, scale)
+        # w^T N(x) of a token: the norm's gain and centring, as H has them.
+        w = norm.centred(norm.gain.detach().cpu().double() * torch.from_numpy(u)).numpy()
         # Even attention: its other eigenvalues are 0, and one token more than one will do.
-        case = Case(np.full((2, 2), 0.5), H, u, u)
+        case = Case(np.full((2, 2), 0.5), H, u, w)
         # In units of the normed tokens' scale, which H has in it.
         alphas.append(max(predicted_threshold(case)[0], 0.0) / scale)
     return np.array(alphas)

@@ -130,6 +130,12 @@ def _rank(rows: Sequence[Row], measure: str) -> float:
     return rank_correlation(np.array(starts), np.array(losses))
 
 
+def _worst(question: Question, rows: Rows, chosen: Protocol) -> int:
+    """How many runs `_rank` took as the worst, since they diverged."""
+    names = chosen.cells_of(question) if question.group else []
+    return sum(row.get("diverged") is not None for key, row in rows.items() if key[0] in names)
+
+
 @dataclass(frozen=True)
 class Decided:
     """mean [low, high] of n values; decision: of DECISIONS, p: the smallest level at which the rule
@@ -238,6 +244,7 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
                 "seeds": len(seen),
                 "planned": planned,
                 "void": void,
+                "worst": _worst(question, rows, chosen),
                 "decision": decision if shown else "not run",
                 "p": p if shown else NAN,
                 "sd": expected,
@@ -393,6 +400,8 @@ def _sentences(asked: pd.DataFrame, runs: int) -> list[Sentence]:
         elif row["decision"] == "open":
             more = f" No number of seeds up to {MOST} would decide what was seen."
         void = f" {row['void']} seeds are void." if row["void"] else ""
+        if row["worst"]:
+            void += f" Runs that diverged rank as the largest loss: {row['worst']}."
         kind = "" if row["primary"] else " (exploratory)"
         # A rank correlation is its own unit.
         unit = MEASURES.get(row["measure"], (None, row["measure"]))[1]

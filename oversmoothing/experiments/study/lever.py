@@ -6,12 +6,12 @@ heads, or on one head's own:
 
     attention(X) <- attention(X) + A z(X) D,    z(X) the normed tokens without gain and shift
 
-`shift` is D = delta I, which moves every eigenvalue by delta; `into_disc` moves those outside the
-disc |h + 1/2| < 1/2 a part of the way to its inside (radius DISC), eigenvectors kept; `without` one
-head, D = -M of the head, and what its shifts add to every token goes too. Each change
-has a random control, of the same Frobenius norm in every layer. What is measured is the change of
-log10 HFC/LFC behind the last layer, the Kullback-Leibler divergence of what the model says from
-what it said, and whether its first choice is the same.
+`shift` is D = delta I, which moves every eigenvalue by delta; `into_disc` moves those further than
+DISC from -1/2 a part of the way to that distance, just inside the disc |h + 1/2| < 1/2 (so that its
+rim moves too), eigenvectors kept; `without` one head, D = -M of the head, and what its shifts add
+to every token goes too. Each change has a random control, of the same Frobenius norm in every
+layer. What is measured is the change of log10 HFC/LFC behind the last layer, the Kullback-Leibler
+divergence of what the model says from what it said, and whether its first choice is the same.
 
 The prediction is made of the unchanged pass alone: each layer's own effect on its attention
 sublayer, with its attention and stream as they were, added up over the layers. It leaves out what
@@ -49,7 +49,7 @@ from oversmoothing.theory.support.sizes import Array
 # Doses that are asked where none is named: small enough to be linear.
 DOSES = (-0.1, -0.05, 0.05, 0.1)
 PARTS = (0.5,)  # of the way into the disc
-DISC = 0.45  # radius around -1/2 to which eigenvalues outside the disc are moved
+DISC = 0.45  # radius around -1/2 beyond which eigenvalues are moved, and to which
 CONTROLS = 2  # random changes of each size
 BATCH = 25
 TEN = float(np.log(10))
@@ -121,7 +121,7 @@ def without(model: Model, place: tuple[int, int]) -> Change:
 
 
 def into_disc(model: Model, part: float) -> Change:
-    """Eigenvalues outside the disc moved `part` of the way to the nearest point at radius DISC."""
+    """Eigenvalues beyond radius DISC moved `part` of the way to the nearest point at it."""
     return Change("into disc", part, np.stack([part * _to_disc(folded(x)) for x in model.layers]))
 
 
@@ -385,9 +385,9 @@ def _sentences(name: str, changes: Sequence[Change], results: dict[str, Array]) 
         if each.name == "into disc":
             mean, low, high = mean_interval(beyond[k])
             says = (
-                f"Moving the eigenvalues outside the disc {100 * each.dose:g} % of the way into it "
-                f"changes log10 HFC/LFC by {mean:+.3f} more than random changes of the same norm "
-                "do."
+                f"Moving the eigenvalues further than {DISC} from -1/2 {100 * each.dose:g} % of "
+                f"the way to there changes log10 HFC/LFC by {mean:+.3f} more than random changes "
+                "of the same norm do."
             )
             said.append(Sentence(says, measured(m, low, high)))
     for dose, k in shifts.items():

@@ -16,6 +16,7 @@ on.
 from __future__ import annotations
 
 import ast
+import math
 import re
 import sys
 import traceback
@@ -258,6 +259,8 @@ class Simulated:
         worst = max(rows, key=lambda row: abs(row.measured - row.predicted), default=None)
         if worst is None:
             return Outcome(None, "nothing was measured", None, data)
+        if any(row.tolerance == math.inf for row in rows):
+            return Outcome(None, "an infinite tolerance agrees with every number", None, data)
         gap = abs(worst.measured - worst.predicted)
         detail = f"{len(rows)} measurements agree, worst {worst.what}: off by {gap:.1e}"
         return Outcome(True, detail, None, data)
