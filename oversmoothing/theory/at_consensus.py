@@ -204,6 +204,8 @@ def transverse_eigenvalue(layers: Sequence[AtConsensus]) -> complex:
     if size < 8:
         return _largest([np.stack([across(e) for e in np.eye(size)], axis=1)])
     start = np.random.default_rng(0).standard_normal(size)
+    if not across(start).any():  # one feature behind RMSNorm: Arnoldi's method takes no zero
+        return 0j
     operator = LinearOperator((size, size), matvec=across, dtype=np.float64)
     values = eigs(operator, k=2, v0=start, return_eigenvectors=False)
     return complex(max(values, key=abs))

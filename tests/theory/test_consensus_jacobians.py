@@ -131,6 +131,17 @@ def test_a_single_token_has_nothing_across_consensus():
     assert transverse_eigenvalue([found]) == 0
 
 
+@pytest.mark.parametrize("n", [2, 8, 9, 20])
+def test_one_feature_behind_rmsnorm_has_derivative_zero(n):
+    """x / |x| is a sign. Of nine tokens on: an error of ARPACK."""
+    A = np.random.default_rng(0).random((1, n, n))
+    A /= A.sum(-1, keepdims=True)
+    one, rms = np.ones(1), TokenNorm("rms", np.ones(1), np.zeros(1))
+    W, zero = np.full((1, 1, 1), 0.5), np.zeros(1)
+    made = layer_at_consensus(2 * one, A, W, zero, placement="post", norm=rms, norm_ffn=rms)
+    assert transverse_eigenvalue([made]) == 0
+
+
 def test_attention_whose_rows_do_not_sum_to_one_is_refused():
     with pytest.raises(InputError, match=r"rows of attention sum to 1 only within .*consensus"):
         layer("pre", 0.9 * stochastic(1))

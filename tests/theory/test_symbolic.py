@@ -452,6 +452,25 @@ def test_an_x0_that_cannot_be_used_is_refused_in_a_sentence(call, words: str) ->
     refuses(words, call)
 
 
+CUBIC_A = "1/2 1/4 1/8 1/8; 1/8 1/2 1/4 1/8; 1/3 1/6 1/4 1/4; 1/10 1/5 3/10 2/5"
+
+
+def test_factors_with_coefficients_beyond_a_c_int_are_sorted_all_the_same() -> None:
+    """An OverflowError of FLINT's. rho_C - rho_Q is .58 at least (600 bits, h from -10 to 10)."""
+    found = oversmoothing.symbolic(matrix(CUBIC_A), matrix("h 1 0; 0 1/2 1; 1 0 0")).verdict()
+    assert (found.smooths, found.ties, found.does_not) == (True, False, False)
+
+
+def test_boundaries_that_take_hours_are_not_begun() -> None:
+    A = matrix("a 1-a 0; 1/4 1/2 1/4; 1/3 1/3 1/3")
+    found = oversmoothing.symbolic(A, matrix("h 1 0; 0 k 1; 1 0 0")).verdict()
+    refuses("boundaries in h, k, a would take|boundaries in a, h, k would take",
+            lambda: found.boundaries)  # fmt: skip
+    assert "give numbers to all but two of them by subs" in str(found)
+    assert found.subs(a="1/2", h=1, k=1) is Outcome.SMOOTHING
+    assert found.subs(a="1/2").boundaries
+
+
 def test_a_region_of_four_parameters_says_that_three_are_the_most() -> None:
     layer = oversmoothing.Layer(A=[["1-p", "p"], ["q", "1-q"]], H=TURNED)
     refuses("h, k, p, q: a region has 3 at most\nput numbers", layer.region, h=(-1, 1))

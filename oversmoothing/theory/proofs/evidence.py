@@ -117,7 +117,8 @@ class Written:
         parts = [f"{scopes[scope]} {words}" for scope, words in said.items() if scopes[scope]]
         in_words = sum(step.check is None for step in self.steps)
         parts += [f"{in_words} in words"] * bool(in_words)
-        return Outcome(True, f"{len(self.steps)} steps: {', '.join(parts)}", None, data)
+        plural = "s" * (len(self.steps) != 1)
+        return Outcome(True, f"{len(self.steps)} step{plural}: {', '.join(parts)}", None, data)
 
 
 @dataclass(frozen=True)

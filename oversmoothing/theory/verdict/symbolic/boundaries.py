@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import groupby, pairwise, product
 from typing import Any
 
@@ -71,6 +72,8 @@ def plus(x: Radicals, y: Radicals, scale: Any = 1) -> Radicals:
 
 # What has no square root.
 ONE = frozenset[int]()
+# Each pair of modes is compared from both sides, and its roots stand in many of them.
+_factor = cache(sp.factor)
 
 
 class Candidates:
@@ -151,7 +154,7 @@ class Candidates:
         """first > second, without factors that are positive wherever A is."""
         signs = {**first.signs, **second.signs}
         terms = plus(first.terms, second.terms, -1)
-        terms = {key: sp.factor(c) for key, c in terms.items()}
+        terms = {key: _factor(c) for key, c in terms.items()}
         if any(key and c != 0 for key, c in terms.items()):
             return sp.Gt(self.total(terms, signs), 0)
         sign, rest = self.layer.reduced(sum(terms.values()))
@@ -162,8 +165,8 @@ class Candidates:
         total = sp.Integer(0)
         for key, c in terms.items():
             if c != 0:
-                roots = (sp.sqrt(sp.factor(signs[k] * self.quadratics[k])) for k in key)
-                total += sp.factor(c) * sp.Mul(*roots)
+                roots = (sp.sqrt(_factor(signs[k] * self.quadratics[k])) for k in key)
+                total += _factor(c) * sp.Mul(*roots)
         return total
 
     def norms(self) -> Iterator[Any]:
@@ -253,7 +256,12 @@ class Boundaries:
         """The irreducible factors that hold a parameter, or the variable `of`."""
         if polynomial == 0:
             return
-        for factor, _ in polynomial.factor()[1]:
+        try:
+            factors = polynomial.factor()[1]
+        except OverflowError:  # where it sorts factors by coefficients beyond a C int
+            whole = sp.Poly(self._to_sympy(polynomial), *self._symbols)
+            factors = [(self._from_sympy(f.as_expr()), k) for f, k in whole.factor_list()[1]]
+        for factor, _ in factors:
             degrees = factor.degrees()
             wanted = degrees[-2] if of is not None else any(degrees[:-2])
             if wanted:

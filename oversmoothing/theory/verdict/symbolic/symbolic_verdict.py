@@ -122,8 +122,23 @@ class SymbolicVerdict(OfLayer):
 
     @cached_property
     def boundaries(self) -> tuple[Any, ...]:
-        """Polynomials on whose zeros alone the verdict changes."""
+        """Polynomials on whose zeros alone the verdict changes, or `InputError` (`_left_out`)."""
+        if self._left_out:
+            raise InputError(self._left_out)
         return tuple(map(self.layer.as_given, self._known_boundaries.polynomials()))
+
+    @property
+    def _left_out(self) -> str:
+        """Why no boundaries are computed: too many parameters in factors of such degrees."""
+        layer = self.layer
+        degrees = (max(x.degree for x in side) for side in (layer.value, layer.attention))
+        if self._conditions is not None or len(layer.parameters) <= 2 or prod(degrees) < 6:
+            return ""
+        names = ", ".join(s.name for s in layer.parameters)
+        return (
+            f"no closed form, and the boundaries in {names} would take minutes to hours\n"
+            "give numbers to all but two of them by subs; of all, it is the exact verdict"
+        )
 
     @cached_property
     def _known_boundaries(self) -> Boundaries:
@@ -398,6 +413,8 @@ class SymbolicVerdict(OfLayer):
 
     def __str__(self) -> str:
         given = [f"  assumed: {self.stated}"] if self.stated else []
+        if self._left_out:
+            return "\n  ".join(self._left_out.splitlines() + [x.strip() for x in given])
         if self._conditions is None:
             return "\n".join([self._open, *(f"  {p} = 0" for p in self.boundaries), *given])
         shown = self._shown()
