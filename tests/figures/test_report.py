@@ -201,6 +201,7 @@ def test_no_formula_of_a_claim_is_shown_raw():
     ("sigma_{k+1} -> r_sigma", "σ<sub>k+1</sub> → r<sub>σ</sub>"),
     ("D^-1/2, E^2/2", "D<sup>-1/2</sup>, E<sup>2</sup>/2"),
     ("H (x) A with h = 1 +- 2i != 0", "H ⊗ A with h = 1 ± 2i ≠ 0"),
+    ("`--a_1 -1` <= a_1", "<code>--a_1 -1</code> ≤ a<sub>1</sub>"),
     ("A N(x) W, not a product", "A N(x) W, not a product"),
     (
         "sum_h A_(l,h) X_(l-1) -> Pi_0, max_j |l_-|",

@@ -191,7 +191,7 @@ class Loops(Result):
                     clusters, slope, end = wrong[["clusters", "slope", "end"]].median()
                     said.append(
                         Sentence(
-                            f"Blocks {blocks}: {LOCAL} predicts "
+                            f"Block{'s' * (not blocks.isdigit())} {blocks}: {LOCAL} predicts "
                             f"{'collapse' if collapse else 'no collapse'}, wrongly on {len(wrong)} "
                             f"of {inputs} inputs ({_listed(wrong['kind'])}). Medians there: "
                             f"slope {signed(slope)}, {clusters:.0f} "

@@ -41,7 +41,7 @@ def web_page(
         | {name: _text(_HOME, f"{name}.html") for name in ("frame", "claims")}
     )
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= filters or {}
+    environment.filters |= {"coded": coded, **(filters or {})}
     colours = "".join(f"--{name}: {colour}; " for name, colour in PALETTE.items())
     parts = [_text(_HOME, name) for name in _SCRIPTS] + [_text(package, name) for name in scripts]
     own = "" if style is None else _text(package, style)
@@ -113,8 +113,25 @@ _RAISED = rf"[-−]\d/\d|[α-ω]\([a-z]\)|{_NESTED}|\{{[^{{}}]{{1,40}}\}}|[-−]
 _ABOVE = re.compile(rf"(?<=[A-Za-zα-ω0-9)\]‖|>*;\u0302])\^({_RAISED})")
 
 
+# What stands between two backticks is typed as it is.
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def coded(text: str) -> Markup:
+    """HTML of a plain text, what stands between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
+
+
 def typeset(text: str) -> Markup:
-    """HTML of a plain text, its formulas with Greek letters, signs, sub- and superscripts."""
+    """HTML of a plain text, its formulas with Greek letters, signs, sub- and superscripts, and what
+    stands between backticks as code."""
+    parts = enumerate(_CODE.split(text))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if k % 2 else _plain(part) for k, part in parts
+    )
+
+
+def _plain(text: str) -> Markup:
     html, end = "", 0
     for name in _NAMES.finditer(text):
         if name[0].split("_")[0] not in _GREEK:
