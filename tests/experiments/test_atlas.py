@@ -122,10 +122,14 @@ def test_consensus_dominates_heads_of_positive_h_on_every_input_and_of_negative_
         assert rows["sink"].between(1 / 17, 1).all() and (rows["inputs"] == 5).all()
 
 
-@pytest.mark.parametrize(("h", "dominates"), [(1e-10, 1), (1, 1), (0, 0), (-1, 0), (-4 / 3, 0)])
-def test_a_margin_is_held_against_what_rounding_moves(h, dominates):
-    """a = 1/2: a tie at 0 and at -4/3 (T2b), and consensus for every h > 0 however small."""
-    A = np.array([[0.75, 0.25], [0.25, 0.75]], dtype=np.float32)
+@pytest.mark.parametrize(
+    ("a", "h", "dominates"),
+    # The last margin is 1.1e-16 in floats.
+    [*((0.5, h, h > 0) for h in (1e-10, 1, 0, -1, -4 / 3)), (0.25, -1.6, False)],
+)
+def test_a_margin_is_held_against_what_rounding_moves(a, h, dominates):
+    """A tie at 0 and at -2/(1 + a) (T2b), and consensus for every h > 0 however small."""
+    A = np.array([[1 + a, 1 - a], [1 - a, 1 + a]], dtype=np.float32) / 2
     assert own_dominance(A, np.array([h], dtype=complex))["consensus"] == dominates
 
 

@@ -98,6 +98,16 @@ def test_differences_are_paired_and_the_intervals_those_of_students_t():
     mean, low, high = compare(still, other).interval
     assert (mean, high - mean) == pytest.approx((1.0, 2.776445 * 1.7**0.5), rel=1e-6)
     assert low < 0 < high and compare(still, other).outcome == "cannot tell"
+    # ln 1.25 = .223
+    for change, outcome in ((-0.3, "smooths more"), (-0.2, "the same"), (0.3, "smooths less")):
+        logs = np.stack([np.zeros(5), np.full(5, change)])
+        assert compare(still, made("other", logs, none, logs[1:], none[:1])).outcome == outcome
+    # Together surely 1, of either layer not surely anything.
+    both = np.stack([difference - 0.5, 1.5 - difference])
+    three = np.zeros((3, 5))
+    other = made("other", np.stack([three[0], both[0], three[0] + 1]), three, both, none)
+    said = compare(made("still", three, three, none, none), other).summary()
+    assert "from no one layer for sure" in said
 
 
 def test_a_model_compared_with_itself_is_the_same_and_inputs_must_agree():

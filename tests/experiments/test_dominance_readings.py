@@ -23,6 +23,7 @@ from oversmoothing.experiments.study.atlas import (
 from oversmoothing.experiments.study.readings import (
     CLASSES,
     READINGS,
+    _alone,
     layer_cases,
     nearest,
     readings,
@@ -30,6 +31,7 @@ from oversmoothing.experiments.study.readings import (
 )
 from oversmoothing.simulations.spectra.head_values import layer_dominance
 from oversmoothing.theory.layer.attention import quotient
+from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.verdict.formulas import disc_form
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, softmax_attention, tiny_model
@@ -241,6 +243,19 @@ def test_the_nearest_reading_is_a_distance_from_a_published_column():
     assert found["distance"].is_monotonic_increasing and set(found["reading"]) == set(READINGS)
     assert ((found["distance"] >= 0) & (found["distance"] <= 100)).all()
     refuses("no column", nearest, table, "GPT")
+    # 60 + 20 + 20 beside 57.82 + 42.18; of two classes it would be 75.
+    cases = [("E1", 0, 1, 60, 20, 20, 0, 0)]
+    table = summarise(pd.DataFrame(cases, columns=["reading", "image", "layer", *CLASSES]))
+    (row,) = nearest(table, "DeiT-B/16").itertuples()
+    assert (row.distance, row.distance_two) == pytest.approx((22.18, 17.18))
+
+
+@pytest.mark.parametrize(("radius", "name"), [(0.02, "consensus"), (0.03, "tie")])
+def test_an_eigenvalue_that_may_be_off_by_more_than_its_margin_is_a_tie(radius, name):
+    """|1 + h| - |1 + h/2| = 1/2 beside SAFETY 2 radius."""
+    h = Discs(np.array([1 + 0j]), np.array([radius]), np.arange(1))
+    A = np.array([[0.75, 0.25], [0.25, 0.75]])
+    assert list(_alone(A, SimpleNamespace(discs=h))) == [name]
 
 
 def test_what_does_not_fit_the_model_is_refused():

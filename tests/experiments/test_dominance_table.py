@@ -17,7 +17,9 @@ from oversmoothing.experiments.intervals import (
     share_interval,
 )
 from oversmoothing.paper_figures.figures.table_1 import dominance_table, require_theorems
+from oversmoothing.simulations.spectra import head_values
 from oversmoothing.simulations.spectra.head_values import CLASSES, layer_dominance, mean_attention
+from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.support.errors import RequirementError
 from oversmoothing.theory.verdict.formulas import dominance, safe_interval
@@ -65,6 +67,16 @@ def test_complex_attention_can_be_won_by_another_eigenvalue():
     A = np.kron(swap, np.full((3, 3), 1 / 3)) / 2 + np.kron(np.full((2, 2), 0.5), turn) / 2
     # spec(A): 1; -1/4 from the swap; half of -0.425 +- 0.736i from the turn; zeros.
     assert layer_dominance(A[None, None], -0.9 * np.eye(2)).classes[0] == "other"
+    # What the discs of A leave open: which modulus is larger, and which real part is the smallest.
+    for a, radius, h, name in (
+        ([0.95], 0.01, 1, "consensus"), ([0.95], 0.1, 1, "tie"),
+        ([-0.5 + 0.50001j, -0.5000001 - 0.5j], 1e-6, -1, "smallest"),
+        ([-0.5 + 0.50001j, -0.5000001 - 0.5j], 1e-8, -1, "other"),
+    ):  # fmt: skip
+        attention = Discs(np.array(a, complex), np.full(len(a), radius), np.arange(len(a)))
+        value = Discs(np.array([h], complex), np.zeros(1), np.arange(1))
+        decided = dominance(attention.centres, value.centres)
+        assert head_values._class_of(decided, attention, value) == name
 
 
 @given(n=st.integers(2, 8), d=st.integers(1, 6))

@@ -2,7 +2,8 @@
 
 import gc
 import json
-from itertools import pairwise
+from itertools import count, pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -154,11 +155,18 @@ def test_inputs_that_are_not_looked_at_closely_have_the_same_streams(deit, pixel
     assert json.dumps(few.to_json_object())
 
 
-def test_a_long_text_costs_the_same_wherever_it_stands():
+def test_a_long_text_costs_the_same_wherever_it_stands(monkeypatch):
     """What is said before it starts is what is done, whatever the order and the batches."""
     model = open_model(tiny("gpt2", n_positions=320), tokenizer=Letters())
     texts = ["abc", "cabba", "bcab", "aabcc", "cab", "bca", "abca" * 80]
-    said = foresee(model, texts, 4, 32).plan
+    # Each pass takes a second, and a letter its share of the longest text's.
+    clock = SimpleNamespace(perf_counter=count().__next__)
+    with monkeypatch.context() as stopped:
+        stopped.setattr("oversmoothing.experiments.inspection.budget.time", clock)
+        foreseen = foresee(model, texts, 4, 32)
+    assert foreseen.share == sum(map(len, texts)) / (7 * 320)
+    assert foreseen.seconds == pytest.approx((foreseen.passes * 7 * foreseen.share,) * 2)
+    said = foreseen.plan
     assert said.closely > said.spectra
     for order, size in ((texts, 32), (texts, 2), (texts[::-1], 2)):
         report = inspect(model, order, batch_size=size)

@@ -188,6 +188,8 @@ def test_eager_attention_which_rounds_to_float32_grows_as_the_formula_says():
 
 def test_tables_words_picture_and_json_say_the_same(measured):
     frame = measured.table
+    each = measured.arrays["many_observed"]
+    assert frame["observed_spread"].to_numpy() == pytest.approx(each.std(-1, ddof=1).mean(-1))
     assert list(frame["layer"]) == [1, 2] and np.isfinite(frame["across"]).all()
     record = measured.to_json_object()
     assert record["layers"][0]["across"] == pytest.approx(frame["across"][0])

@@ -246,6 +246,16 @@ def test_training_is_adamw_by_its_formula_with_the_norm_of_all_gradients_clipped
     assert min(sizes) > 0.3  # clipping acts
     for name, each in zip(names, values, strict=True):
         torch.testing.assert_close(found[name], each, rtol=1e-4, atol=2e-5, msg=name)
+    # In a stack each network is clipped by its own norm, and small gradients are left alone.
+    group = stacked.Alike([net, StudyNet(cell.design, own.reads, 1)], torch.device("cpu"))
+    whole = sum(each[0].numel() for each in group.values.values()) ** 0.5
+    for each in group.values.values():
+        each.grad = torch.ones_like(each)
+        each.grad[0] /= 2 * whole
+    group.clip()
+    for each in group.values.values():
+        ends = each.grad.flatten(1).mean(1) * whole
+        torch.testing.assert_close(ends, torch.tensor([0.5, 1.0]), rtol=1e-4, atol=0)
 
 
 def test_a_block_is_finished_before_the_next_and_the_next_call_goes_on(tiny, tmp_path):

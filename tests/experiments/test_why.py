@@ -107,7 +107,7 @@ def test_symmetric_is_0_skew_is_infinite_and_both_are_normal():
         assert why["departure_from_normality"] < 1e-7  # the root of a rounding
         assert why["condition_V_H"] == pytest.approx(1, abs=1e-9)
     nilpotent = ValueModes.of(
-        heads_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]], dtype=torch.float64))
+        heads_of(torch.tensor([[0.0, 2.0], [0.0, 0.0]], dtype=torch.float64))
     ).why
     assert nilpotent["departure_from_normality"] == 1
     assert nilpotent["condition_V_H"] > 1e15
@@ -152,10 +152,11 @@ def test_the_two_orders_differ_where_the_largest_eigenvalue_is_negative():
 
 def test_a_complex_pair_spans_an_invariant_plane():
     H = torch.zeros(3, 3, dtype=torch.float64)
-    H[:2, :2] = torch.tensor([[0.1, -2.0], [2.0, 0.1]])
+    H[:2, :2] = torch.tensor([[0.1, -4.0], [1.0, 0.1]])
     found = principal(ValueModes.of(heads_of(H)), "residual")
     assert found.basis.shape == (3, 2)
     np.testing.assert_allclose(np.abs(found.basis[2]), 0, atol=1e-12)
+    np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(2), atol=1e-12)
 
 
 def test_tokens_of_a_residual_power_method_tilt_to_the_residual_direction():

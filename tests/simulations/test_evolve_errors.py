@@ -191,6 +191,13 @@ def test_T1d_sharp_attention_is_not_doubly_stochastic_because_its_sums_round_to_
     # Token 2 forgets what it was: both tokens end where token 1 is.
     assert run.metrics()["log_hfc_lfc"].iloc[1] > 0
     assert np.isfinite(run.metrics()["log_hfc_lfc"].iloc[1])
+    # pi is 1/2 but for 3e-13: HFC/LFC tends to (p + q)/|p - q|, of which floats keep four digits.
+    A = [[0.3, 0.7], [0.7 + 2.0**-40, 0.3 - 2.0**-40]]
+    rows = [[Fraction(x) / sum(map(Fraction, row)) for x in row] for row in A]
+    p, q = rows[0][1], rows[1][0]
+    run = evolve(A=A, H=[[-0.5]], X0=[[1], [3]], depth=[300], method="plain")
+    off = abs(run.metrics()["log_hfc_lfc"].item() - math.log((p + q) / abs(p - q)))
+    assert 1e-5 < off < run.error[0] < 0.01
 
 
 def test_the_claims_of_an_iteration_are_taken_when_they_are_asked_for():

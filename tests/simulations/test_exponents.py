@@ -16,6 +16,7 @@ from oversmoothing.simulations.against_theory.exponents import (
     attention_at,
     ensemble,
     exponent_run,
+    lyapunov_exponents,
 )
 from oversmoothing.simulations.engine.errors import split_states
 from tests.support.refusals import refuses
@@ -57,6 +58,11 @@ def test_exponents_of_repeated_layers_are_those_of_their_product():
     rho = np.abs(np.linalg.eigvals(product)).max()
     assert run.gamma_consensus == pytest.approx(np.log(rho) / 3, abs=1e-3)
     assert run.off < 2e-3
+    # Blocks of one layer each: log(5/6) and log(3/2) in turn, 20 values, and their standard error.
+    turns = PerLayer(lambda k: np.array([[[(-1) ** k / 2]]]))
+    even = PerLayer(lambda k: np.array([[[0.75, 0.25], [0.25, 0.75]]]))
+    error = lyapunov_exponents(attention=even, weights=turns, layers=20).gap_error
+    assert error == pytest.approx(np.log(1.8) / 2 / np.sqrt(19))
 
 
 def test_attention_along_a_run_is_the_softmax_of_its_states():

@@ -18,7 +18,12 @@ from oversmoothing.simulations.state import (
     split,
     to_differences,
 )
-from oversmoothing.simulations.state_metrics import NAMES, log_hfc_lfc_ratio, stream_metrics
+from oversmoothing.simulations.state_metrics import (
+    NAMES,
+    log_hfc_lfc_ratio,
+    stream_log_ratio,
+    stream_metrics,
+)
 from oversmoothing.theory.layer.attention import complement_basis
 from oversmoothing.theory.proofs.strategies import SEEDS, token_states
 from tests.support.cases import cases
@@ -293,6 +298,7 @@ def test_tokens_that_all_but_cancel_have_the_mean_that_their_floats_have():
 
 
 def agree(X: torch.Tensor) -> None:
+    np.testing.assert_allclose(stream_log_ratio(X), metrics(X)["log_hfc_lfc"], rtol=1e-6, atol=1e-7)
     found = stream_metrics(X, without_first=X.shape[1] > 1)
     for suffix, part in (("", X), ("_without_cls", X[:, 1:])):
         if suffix and X.shape[1] == 1:

@@ -142,6 +142,8 @@ def test_T4c_the_zeros_of_a_head_leave_a_part_of_the_state_whatever_its_scale():
     assert (many.verdict_x0, many.tends_to, many.limit_rank) == ("TIE", "constant", 1)
     assert many.limit == pytest.approx(0.25)
     layer = Layer.of(A, factors=factors)
+    start = DiscStart(cell_discs(layer), np.array([[1.0, 3.0], [2.0, 5.0]]))
+    assert start.decided(Outcome.TIE).outcome == "TIE"
     start = DiscStart(cell_discs(layer), read_entries([[1.0, 3.0], [2.0, 3.0]], "X0").floats)
     # The part that stays is at consensus: what decides is not in it.
     assert start.decided(oversmoothing.verdict(A=A, W=factors).verdict).outcome == "UNDECIDED"

@@ -16,7 +16,10 @@ from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import from_flint, to_flint, to_float
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.spectra.algebraic import eigenvalues, factors
+from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.verdict import by_fractions
+from oversmoothing.theory.verdict.answer import Pair
+from oversmoothing.theory.verdict.by_discs import _for_every_attention
 from oversmoothing.theory.verdict.by_fractions import (
     EXACT_BITS,
     ExactDominance,
@@ -38,6 +41,22 @@ from oversmoothing.theory.verdict.formulas import (
 )
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.tables import matrix
+
+
+def test_an_exact_answer_has_the_spectra_of_A_and_of_H_and_a_pair_of_each_side_that_leads():
+    found = verdict(A=matrix("3/4 1/4; 1/4 3/4"), H=matrix("1/2 0; 0 1/4"))
+    assert (found.attention.values == [0.5]).all() and (found.value.values == [0.5, 0.25]).all()
+    assert found.pairs == (Pair(0.5, 1, 1.5, True),)
+
+
+@pytest.mark.parametrize(
+    ("h", "outcome"),
+    [((0.5, -0.1), "SMOOTHING"), ((0.5, -0.6), "UNDECIDED"), ((-0.5, -0.1), "NON_SMOOTHING")],
+)
+def test_T2d_T3d_what_H_settles_for_every_A_in_discs(h, outcome):
+    assert (
+        _for_every_attention(Discs(np.array(h, complex), np.full(2, 0.01), np.arange(2))) == outcome
+    )
 
 
 def by_squares(h_values, a) -> str:

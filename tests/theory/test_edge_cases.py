@@ -14,6 +14,7 @@ from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.layer import (
     Layer,
     check_attention,
+    check_square,
     load_layer,
     read_entries,
     softmax,
@@ -109,6 +110,19 @@ def test_a_softmax_in_float32_passes_only_with_its_own_tolerance():
     A = np.array([[0.1, 0.9], [0.3, 0.7]], dtype=np.float32)
     refuses("not row-stochastic", check_attention, A)
     assert check_attention(A, tolerance=1e-6).dtype == np.float64
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_whole_numbers_that_no_float_has_are_refused(sign):
+    assert check_square(np.array([[sign * 2**53]])) == sign * 2.0**53
+    refuses(r"beyond 2\^53", check_square, np.diag([sign * (2**53 + 1), 0]))
+
+
+def test_H_of_a_head_is_the_transpose_of_its_product():
+    assert Layer.of(np.eye(1), factors=([[1.0], [2.0]], [[3.0, 4.0]])).H.tolist() == [
+        [3, 6],
+        [4, 8],
+    ]
 
 
 # (a file, what is said of it)

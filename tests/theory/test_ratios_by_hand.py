@@ -18,6 +18,7 @@ from oversmoothing.theory.depth.ratios import (
     ball_ratios,
     death,
     floating_ratios,
+    numerical_ratios,
     ratio_from_balls,
     ratios_at,
 )
@@ -148,6 +149,12 @@ def test_T1e_a_nilpotent_block_is_gone_after_its_size_and_no_other_ever_is():
     half = to_flint(matrix("1/2"))
     assert death(half, matrix("1")) is None and death(half, matrix("0")) == 0
     assert death(to_flint(matrix(f"{2**61 - 1}")), matrix("1")) is None
+
+
+def test_T1d_doubly_stochastic_heads_keep_a_mean_of_0_in_floats():
+    A = np.array([[0.1, 0.7, 0.2], [0.2, 0.1, 0.7], [0.7, 0.2, 0.1]])
+    H, X0 = np.array([[[0.5]], [[0.25]]]), np.array([[1.0], [1.0], [-2.0]])
+    assert numerical_ratios(np.stack([A, A[[1, 0, 2]]]), H, X0, [50])[50].value == math.inf
 
 
 # --- the closed form ---

@@ -177,6 +177,8 @@ NILPOTENT = "-1 1; 0 -1"
     row("T11.7: zero is checked first", "AA", "1", "0; 0", verdict="UNDEFINED",
         verdict_x0="UNDEFINED", tends_to=None, rho_consensus=2.0, ratio={1: None},
         says="X_0 = 0: every metric is 0/0 at every depth."),
+    row("T11.7: also where rounding leaves the others open", "AA", "-4/3", "0; 0", by="floats",
+        verdict="UNDEFINED", status="certified"),
     row("T11.7: a part of it", "AA", "1", "0; 1", verdict_x0=S),
     row("T11.1: one token with a start", "1", "1", "1", verdict="TRIVIAL", **ZERO,
         says="one token only"),

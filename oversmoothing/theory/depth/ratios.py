@@ -131,7 +131,7 @@ def ball_ratios(
     consensus = to_flint(exact.plus_identity(H))
     block = to_flint(exact.plus_identity(exact.kronecker(attention.rational_quotient(A), H)))
     # A part with only mu = 0 is gone after at most its size; no ball could show that.
-    deaths = death(consensus, c0), death(block, y0) if n > 1 else 0
+    deaths = death(consensus, c0), death(block, y0)
 
     def attempt(wanted: list[int], bits: int) -> dict[int, Ratio]:
         eta = [rounding.to_ball(Fraction(1, n) - p) for p in pi]

@@ -107,7 +107,7 @@ class DiscStart(disc_modes.DiscModes):
         """Whether the h_j that leads alone is in the difference of the means of two closed classes
         of tokens, pi_k^T X_0 z - pi_l^T X_0 z: then it is in one of these means too."""
         values = [mode.value for mode in top if mode.attention.consensus]
-        if len(values) < len(top) or self.classes == 1 or not values or len(values[0]) > 1:
+        if len(values) < len(top) or self.classes == 1 or not values:
             return False
         alone = [values[0].columns] == [
             x.columns for x in values if x.columns != values[0].conjugate

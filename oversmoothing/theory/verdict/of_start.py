@@ -293,9 +293,7 @@ class _Parts:
             rate = float(abs(mu[0]).mid())
         growth = leading.TokenGrowth(rate, 0)
         if outcome is Outcome.SMOOTHING:
-            # One real h, or a pair of conjugates: the mean is never small.
-            if leads[1:] not in ([], [leads[0].conjugate]):
-                return Decided(outcome, ZERO)
+            # The parts of the mean by h are independent: it is never small.
             pairs = dict.fromkeys(combinations(range(n), 2), CosineLimit("constant", (1.0,)))
             return Decided(outcome, ZERO, tokens=token_limits((growth,) * n, {**pairs}, d))
         a = leads[0].attention
