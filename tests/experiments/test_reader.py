@@ -383,6 +383,20 @@ def test_learned_tokens_are_cls_and_registers_by_their_names(names, modality, cl
     assert (model.cls, model.registers) == (cls, registers)
 
 
+@pytest.mark.parametrize("size", [16, (16, 16), (4, 16, 16)])
+def test_pictures_of_one_channel_and_volumes_are_read_as_tensors(size):
+    class Grey(Net):
+        def __init__(self, kind):
+            super().__init__(kind)
+            self.image_size, self.patches = size, nn.Conv2d(1, 5, 4, 4)
+
+        def forward(self, x):
+            return super().forward(self.patches(x.mean(-3, keepdim=True)).flatten(2).mT)
+
+    X = torch.randn(3, 4 if size == (4, 16, 16) else 1, 16, 16)
+    assert inspect(Grey(Block), X, budget=1).av_error < 1e-5
+
+
 def off_by_one(b: Block, y: Tensor) -> Tensor:
     """exp / (1 + sum exp): rows sum to less than 1 and no sink is a token."""
     return 0.9 * Block.weights(b, y)

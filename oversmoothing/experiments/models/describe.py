@@ -23,7 +23,13 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.models.checkpoints import in_float32
 from oversmoothing.experiments.models.heads import Reading
-from oversmoothing.experiments.models.inputs import Texts, images_of, stacked, timm_settings
+from oversmoothing.experiments.models.inputs import (
+    CHANNELS,
+    Texts,
+    images_of,
+    stacked,
+    timm_settings,
+)
 from oversmoothing.experiments.models.layers import layers_of
 from oversmoothing.experiments.models.model import (
     DescribesItself,
@@ -114,7 +120,8 @@ def watched_model(
     reads = getattr(module, "main_input_name", None)
     reads = reads[0] if isinstance(reads, list) else reads
     if modality is None:
-        sized = isinstance(getattr(module, "image_size", None), int | tuple)
+        size = getattr(module, "image_size", None)
+        sized = isinstance(size, int) or (isinstance(size, tuple) and len(size) == 2)
         sized = sized or bool(timm_settings(module))
         pictured = reads is None and sized
         modality = "vision" if pictured else _MODALITIES.get(reads or "", "features")
@@ -124,8 +131,10 @@ def watched_model(
         try:
             if modality == "vision":
                 # Of a video the pixels of its pictures, together, are one input.
-                video = hasattr(getattr(module, "config", None), "tubelet_size")
-                prepare = tensors if video else images_of(module, **settings)
+                other = hasattr(getattr(module, "config", None), "tubelet_size")
+                channels = (m.in_channels for m in module.modules() if isinstance(m, nn.Conv2d))
+                other = other or next(channels, CHANNELS) != CHANNELS
+                prepare = tensors if other else images_of(module, **settings)
             elif modality == "text":
                 prepare = Texts.of(module, tokenizer)
         except InputError as error:  # said where the module is read, and only its images are not
