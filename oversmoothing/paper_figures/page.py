@@ -23,7 +23,7 @@ from oversmoothing.paper_figures import figure, figure_base as base
 from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
 from oversmoothing.paper_figures.models_shown import LABEL
 from oversmoothing.simulations.drawing.picture import FigureFiles
-from oversmoothing.simulations.drawing.web_page import as_link, typeset, web_page
+from oversmoothing.simulations.drawing.web_page import as_link, web_page
 from oversmoothing.simulations.running import provenance
 from oversmoothing.theory.proofs.claim import Status, address, cited, tally
 from oversmoothing.theory.proofs.ledger import claims
@@ -101,7 +101,6 @@ def write_page(
         "oversmoothing.paper_figures",
         "page.html",
         style="page.css",
-        filters={"typeset": typeset},
         hero=next((figure for figure in shown if figure["name"] == HERO), None),
         figures=[figure for figure in shown if figure["name"] != HERO],
         results=[group for figure in shown for group in results(figure)],

@@ -13,7 +13,7 @@ from oversmoothing import Report, inspect, open_model
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.report import cell
 from oversmoothing.experiments.inspection.sentences import NARROW, WIDE
-from oversmoothing.simulations.drawing.web_page import as_data
+from oversmoothing.simulations.drawing.web_page import as_data, typeset
 from tests.support.browser import DESKTOP, PHONE, opened
 from tests.support.cases import cases
 from tests.support.made_models import made, sharing
@@ -280,8 +280,13 @@ def test_the_three_answers_come_first(chromium, pages):
             shown = work.page.locator(".reply").all_inner_texts()
             assert len(shown) == len(report.replies) == 3
             for text, reply in zip(shown, report.replies, strict=True):
-                assert text.startswith(reply.question) and reply.short in text
-                assert all(words in text and known in text for words, known in reply.details)
+                short, *details = (
+                    typeset(words).striptags()
+                    for words in (reply.short, *(words for words, _ in reply.details))
+                )
+                assert text.startswith(reply.question) and short in text
+                assert all(words in text for words in details)
+                assert all(known in text for _, known in reply.details)
             box = work.page.locator("svg.chart").first.bounding_box()
             assert box is not None and box["y"] + box["height"] < DESKTOP[1]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from oversmoothing.simulations.drawing.web_page import typeset, web_page
+from oversmoothing.simulations.drawing.web_page import web_page
 from oversmoothing.simulations.running import provenance
 from oversmoothing.theory.proofs.claim import cited
 from oversmoothing.theory.proofs.ledger import Entry
@@ -37,7 +37,6 @@ def page(entries: Sequence[Entry]) -> str:
     return web_page(
         "oversmoothing.simulations.against_theory",
         "ledger_page.html",
-        filters={"typeset": typeset},
         claims=claims,
         names={entry.claim.name for entry in entries},
         statuses=sorted({claim["status"] for claim in claims}),

@@ -363,12 +363,11 @@ def contents(result: Result) -> dict[str, str | bytes]:
 
 def page(result: Result) -> str:
     """The result as one HTML page that asks no network; of long tables the first `ROWS` rows."""
-    from oversmoothing.simulations.drawing.web_page import as_link, typeset, web_page
+    from oversmoothing.simulations.drawing.web_page import as_link, web_page
 
     return web_page(
         "oversmoothing.simulations.drawing",
         "result.html",
-        filters={"typeset": typeset},
         result=result,
         image=None if result.picture is None else as_link(result.picture.files["png"]),
         most=ROWS,

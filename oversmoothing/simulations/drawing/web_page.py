@@ -8,7 +8,7 @@ in letters a page need not. Nothing is parsed; what is no such formula stays as 
 import base64
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from importlib import resources
 from typing import Any
 
@@ -28,7 +28,6 @@ def web_page(
     *,
     style: str | None = None,
     scripts: Iterable[str] = (),
-    filters: Mapping[str, Callable[[Any], Any]] | None = None,
     **values: Any,
 ) -> str:
     """The template of a package (it extends "frame"), with its style and scripts within it.
@@ -41,7 +40,7 @@ def web_page(
         | {name: _text(_HOME, f"{name}.html") for name in ("frame", "claims")}
     )
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"coded": coded, **(filters or {})}
+    environment.filters["typeset"] = typeset
     colours = "".join(f"--{name}: {colour}; " for name, colour in PALETTE.items())
     parts = [_text(_HOME, name) for name in _SCRIPTS] + [_text(package, name) for name in scripts]
     own = "" if style is None else _text(package, style)
@@ -115,11 +114,6 @@ _ABOVE = re.compile(rf"(?<=[A-Za-zα-ω0-9)\]‖|>*;\u0302])\^({_RAISED})")
 
 # What stands between two backticks is typed as it is.
 _CODE = re.compile(r"`([^`]+)`")
-
-
-def coded(text: str) -> Markup:
-    """HTML of a plain text, what stands between backticks as code."""
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def typeset(text: str) -> Markup:
