@@ -114,6 +114,10 @@ def test_a_module_of_timm_reads_pictures_as_its_configuration_says(tmp_path, mod
     torch.testing.assert_close(model.prepare(pictures(1)), same, atol=2e-6, rtol=0)
     module.pretrained_cfg["crop_pct"] = 0.0
     refuses("crop_pct 0.0", open_model, module)
+    module.pretrained_cfg |= {"crop_pct": 0.875, "crop_mode": "border"}
+    assert "not understood: they are resized whole" in open_model(module).run_notes[0]
+    module.pretrained_cfg["input_size"] = 32
+    assert "mean 0.5 and std 0.5" in open_model(module).run_notes[0]
 
 
 def test_settings_within_the_processor_of_a_whole_model_come_first(tmp_path):

@@ -344,7 +344,7 @@ def test_attention_over_features_is_refused():
         return b.o(b.joined(((q @ k.mT).softmax(-1) @ v).mT))
 
     net = Net(variant(attend=over_features))
-    refuses("9 columns a head, no part of 12 features", describe, net, torch.randn(2, N, 5))
+    refuses("has 9 columns, and 12 features are no multiple", describe, net, torch.randn(2, N, 5))
 
 
 def test_a_module_that_takes_no_made_up_inputs_is_read_from_those_given():

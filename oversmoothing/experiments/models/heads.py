@@ -223,7 +223,7 @@ class HeadsReader:
         (_, N, n), rank, (T, wide) = weights.shape, o.shape[-1], L.shape
         heads = wide // rank
         if wide % rank:
-            raise Lacking(f"A V has {rank} columns a head, no part of {wide} features")
+            raise Lacking(f"a head of A V has {rank} columns, and {wide} features are no multiple")
         r.columns = torch.argsort(L[0], stable=True).reshape(heads, rank)
         row = (L // rank)[:, r.columns[:, 0]]  # [T, heads]: the rows of A of each token
         same = bool(((L // rank)[:, r.columns] == row[..., None]).all())

@@ -76,8 +76,8 @@ class Images:
             for each in (self.mean, self.std)
         )
         return (
-            "the source does not say how it reads pictures: they are resized whole to "
-            f"{self.size} x {self.size} (bicubic), and mean {mean} and std {std} are used",
+            "how the source reads pictures is not said, or not understood: they are resized whole "
+            f"to {self.size} x {self.size} (bicubic), and mean {mean} and std {std} are used",
         )
 
     @classmethod
@@ -371,8 +371,8 @@ def images_of(
 def timm_settings(module: nn.Module) -> Mapping[str, Any]:
     """How a model of timm reads pictures, in timm's words; empty for what is none."""
     stated: Any = getattr(module, "pretrained_cfg", None)
-    pictures = isinstance(stated, Mapping) and len(stated.get("input_size") or ()) == CHANNELS
-    return dict(stated) if pictures else {}
+    sides = stated.get("input_size") if isinstance(stated, Mapping) else None
+    return dict(stated) if isinstance(sides, list | tuple) and len(sides) == CHANNELS else {}
 
 
 def _check_enlarged(rgb: Image.Image, edge: int) -> None:

@@ -27,8 +27,8 @@
   }
 
   // So many digits that the two radii differ, and their quotient from 1.
-  const digits = (a) => Math.max(3,
-    1 - Math.floor(Math.log10(Math.min(Math.abs(a.consensus - a.quotient), Math.abs(1 - a.rate)))));
+  const digits = (a) => Math.min(17, Math.max(3,
+    1 - Math.floor(Math.log10(Math.min(Math.abs(a.consensus - a.quotient), Math.abs(1 - a.rate))))));
   const SAID = {
     SMOOTHING: ["It smooths", (a) => `Consensus grows fastest: \u03c1<sub>C</sub> = ${number(a.consensus, digits(a))} exceeds `
       + `\u03c1<sub>Q</sub> = ${number(a.quotient, digits(a))}, so for almost every start the differences between tokens vanish beside their mean (HFC/LFC), in the long run by the `

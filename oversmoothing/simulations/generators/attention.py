@@ -51,7 +51,7 @@ def row_softmax(logits: Square) -> Square:
 def sinkhorn(K: Square) -> Square:
     """The doubly stochastic D_1 K D_2 of a positive K [..., n, n], rows and columns within n eps.
 
-    Raises `InputError` where there is none in float64.
+    Raises `InputError` where none is found.
     """
     n = K.shape[-1]
     if not K.any(axis=-2).all():
@@ -109,7 +109,7 @@ def _settled(A: Array) -> Array:
 
 def _too_sharp(off: float) -> InputError:
     return InputError(
-        f"no doubly stochastic attention in float64: columns stay {off:.1e} from 1\n"
+        f"no doubly stochastic attention was found: columns stay {off:.1e} from 1\n"
         "the attention is too sharp: raise the temperature"
     )
 

@@ -136,7 +136,7 @@ class SymbolicVerdict(OfLayer):
             return ""
         names = ", ".join(s.name for s in layer.parameters)
         return (
-            f"no closed form, and the boundaries in {names} would take minutes to hours\n"
+            f"no closed form, and the boundaries in {names} can take minutes to hours\n"
             "give numbers to all but two of them by subs; of all, it is the exact verdict"
         )
 
