@@ -69,8 +69,8 @@ def sinkhorn(K: Square) -> Square:
 
 
 def _balanced(A: Array, allowed: float) -> Array:
-    """D_1 A D_2 for A [n, n] whose rows sum to 1, by Newton's method for the logarithms of D_2 and
-    D_1, no step longer than 1: columns within `allowed`. Raises `InputError`."""
+    """D_1 A D_2 for A [n, n] whose rows sum to 1, by Newton's method for the logarithm of D_2, no
+    step longer than 1 (D_1 keeps the rows): columns within `allowed`. Raises `InputError`."""
     for _ in range(_NEWTON_STEPS):
         columns = A.sum(axis=0)
         off = float(np.abs(columns - 1.0).max())
@@ -79,9 +79,8 @@ def _balanced(A: Array, allowed: float) -> Array:
         # Constants change nothing: 1 is in the kernel.
         slopes = np.diag(columns) - A.T @ A + 1.0 / len(A)
         right = np.linalg.lstsq(slopes, 1.0 - columns)[0]
-        left = -A @ (right := right - right.mean())
-        step = 1.0 / max(1.0, np.abs(left).max(), np.abs(right).max())
-        A = A * np.exp(step * (left[:, None] + right))
+        right -= right.mean()
+        A = A * np.exp(right / max(1.0, np.abs(right).max()))
         A = A / A.sum(axis=1, keepdims=True)
     if off <= 4 * allowed:
         return A
