@@ -44,7 +44,7 @@ from oversmoothing.simulations.drawing.picture import PALETTE
 from oversmoothing.simulations.state import choose_device
 from oversmoothing.theory.support.files import parse_json
 
-LABEL = {"vit-random": "random", "vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
+LABEL = {"vit-random": "untrained", "vit": "ViT", "vit+": "ViT+", "vit-": "ViT\u2212"}
 COLOUR = {
     "vit-random": PALETTE["green"],
     "vit": PALETTE["black"],

@@ -84,7 +84,7 @@ def test_the_answer_comes_first_and_nothing_is_said_in_latex(chromium, path):
         hero = work.page.locator(".hero")
         first = hero.inner_text()
         assert "It depends on the eigenvalues of two matrices" in first
-        assert "This run asked 3 results" in first and "1 of 2 checks of this run hold" in first
+        assert "What this run says of 3 results" in first and "1 of 2 checks of this run hold" in first
         assert [x.split() for x in work.page.locator(".score li").all_inner_texts()] == [
             ["1", "differs"],
             ["2", "cannot", "be", "checked"],
@@ -102,7 +102,7 @@ def test_the_answer_comes_first_and_nothing_is_said_in_latex(chromium, path):
         shown = work.page.locator("body").inner_text()
         assert "\\" not in shown and "||" not in shown and "<=" not in shown
         assert "the caption of costs: ‖HFC‖ ≤ 1" in shown and "second <line>" in shown
-        assert "2 more that cannot be checked here" in shown and "98.92" in shown
+        assert "2 more cannot be checked here" in shown and "98.92" in shown
         assert "The reduced preset: one seed." in shown
         assert "FAILS" in shown and "every ψ2 ≤ 1" in shown and "took 3 s of" in shown
         assert work.page.locator("math").count() == len(claims()) + len(OPENING)

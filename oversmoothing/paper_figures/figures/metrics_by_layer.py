@@ -47,8 +47,6 @@ PANELS = (
     ("cos_mean", "mean cosine (signed)"),
     ("rank_share", "effective rank / min(n, d)"),
 )
-# Of a model: its name at the end of its line.
-NAMES = LABEL | {"vit-random": "untrained"}
 _COLOUR = COLOUR | {"vit-random": PALETTE["grey"]}
 
 
@@ -119,7 +117,7 @@ def _panel(axis: Axes, part: pd.DataFrame, name: str) -> None:
 
 
 def _name(variant: Any, row: pd.Series) -> str:
-    return "DeiT-Ti" if row["data"] == "ImageNet" else NAMES[str(variant)]
+    return "DeiT-Ti" if row["data"] == "ImageNet" else LABEL[str(variant)]
 
 
 def _finding(part: pd.DataFrame) -> str:
