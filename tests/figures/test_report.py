@@ -89,7 +89,7 @@ def test_the_answer_comes_first_and_nothing_is_said_in_latex(chromium, path):
             ["1", "differs"],
             ["2", "cannot", "be", "checked"],
         ]
-        assert "0.30 in ViT+, 1.22 in ViT−" in first  # exp of the changes of this run
+        assert "0.30 (ViT+), 1.22 (ViT−)" in first  # exp of the changes of this run
         assert work.page.evaluate(
             "() => Array.from(document.querySelectorAll('.two .formula'))"
             ".every((box) => box.scrollWidth <= box.clientWidth)"
