@@ -288,8 +288,8 @@ def ladder(
 ) -> None:  # fmt: skip
     """Which cheap theory predicts the smoothing of a trained model, scored.
 
-    Without --images: CIFAR-100 in --data-dir. Texts shorter than --tokens are left out. Writes
-    ladder.json, tables and a page.
+    Without --images: of digits models their validation images, else CIFAR-100 in --data-dir. Texts
+    shorter than --tokens are left out. Writes ladder.json, tables and a page.
     """
     from oversmoothing.experiments.ladder.climb import ladder as climb, split_inputs
     from oversmoothing.experiments.models.sources import named_model

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from oversmoothing import InputError, describe, open_model
-from oversmoothing.experiments.digits.data import Reads
+from oversmoothing.experiments.digits.data import Reads, digits
 from oversmoothing.experiments.digits.training_config import Design
 from oversmoothing.experiments.digits.vit import StudyNet
+from oversmoothing.experiments.ladder.climb import split_inputs
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.study.lever import (
     DISC,
@@ -324,3 +325,10 @@ def test_attention_that_gives_more_than_goes_to_the_stream_is_refused():
     model = describe(built("XLNet"))
     ids = torch.arange(3, 15).reshape(2, 6)
     refuses("no module of its own", run, model, ids, shift(model, 0.1))
+
+
+def test_predictors_are_scored_on_the_digits_own_images_where_none_are_named():
+    own = digits().validation.pixels
+    known, held, origin = split_inputs(open_model(net()), calibration=30, held_out=50)
+    taken = [int((own == x).all(-1).all(-1).nonzero()[0]) for x in (*known, *held)]
+    assert len(set(taken)) == 80 and origin.startswith("the model's usual images")

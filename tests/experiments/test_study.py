@@ -544,7 +544,7 @@ def test_no_difference_is_shown_before_all_seeds_are_there(tiny):
         early = answers.answers(rows, tiny, so_far=True).table.iloc[0]
         assert early["value"] == pytest.approx(-4.05 if seeds == 2 else -4.1)
     words = answers.answers(rows, tiny).words()
-    first = "1 of 1 questions were run with all their seeds, 3 each. supported: errs less."
+    first = "1 of 1 questions were run with all their seeds, 3 each: 1 supported."
     assert words.startswith(first)
     assert "errs less, supported: Negative sign errs less. Seen: -4.10 points of error." in words
     assert "mean" not in answers.spreads(rows, tiny).table

@@ -84,7 +84,9 @@ def test_the_answer_comes_first_and_nothing_is_said_in_latex(chromium, path):
         hero = work.page.locator(".hero")
         first = hero.inner_text()
         assert "It depends on the eigenvalues of two matrices" in first
-        assert "What this run says of 3 results" in first and "1 of 2 checks of this run hold" in first
+        assert (
+            "What this run says of 3 results" in first and "1 of 2 checks of this run hold" in first
+        )
         assert [x.split() for x in work.page.locator(".score li").all_inner_texts()] == [
             ["1", "differs"],
             ["2", "cannot", "be", "checked"],

@@ -148,9 +148,11 @@ def test_evidence_says_what_it_is():
 
 
 def test_a_page_escapes_what_it_shows_and_says_what_it_leaves_out():
-    rows = pd.DataFrame({"<b>": ["<script>"] * (ROWS + 3)})
-    text = page(drawn(tables={"layers": Table(rows)}, title="<i>"))
-    assert "<i>" not in text and "&lt;script&gt;" in text and "3 further rows" in text
+    rows = pd.DataFrame({"<b>": ["<script>"] * (ROWS + 3), "x": -0.5, "kept_out": -0.25})
+    text = page(drawn(tables={"layers": Table(rows, {}, ["<b>", "x"])}, title="<i>"))
+    assert "<i>" not in text and "&lt;script&gt;" in text
+    assert "3 further rows and 1 further column." in text
+    assert "<td>−0.5</td>" in text and "kept_out" not in text and "−0.25" not in text
 
 
 def test_the_kinds_of_columns_are_those_of_their_cells():

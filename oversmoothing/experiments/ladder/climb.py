@@ -266,7 +266,8 @@ def split_inputs(
     """(inputs for calibration, others that are held out, where they are from, in words).
 
     Images of a folder, texts of a file (one a line, cut to `tokens`), looked for here, then within
-    `data_dir`; or CIFAR-100, also where no images are named. calibration, held_out: how many;
+    `data_dir`. Where no images are named: the model's usual ones (digits: their validation images),
+    else CIFAR-100. calibration, held_out: how many;
     held_out_from: leave out the first so many of the held-out draw. Raises `InputError` where there
     are too few.
     """
@@ -288,6 +289,11 @@ def split_inputs(
         pictures = folder.chosen(_drawn(random, len(folder), wanted))
         origin = f"{Path(images).name}, split by the seed"
         return pictures[:calibration], pictures[first:], origin
+    usual = getattr(model.prepare, "usual", None)
+    if images is None and usual is not None:
+        own = usual(None)
+        chosen = own[_drawn(random, len(own), wanted)]
+        return chosen[:calibration], chosen[first:], "the model's usual images, split by the seed"
     data = real_inputs(data_dir)
     known = np.sort(random.permutation(len(cifar100(data, "train")))[:calibration])
     other = np.random.default_rng([seed, 1])

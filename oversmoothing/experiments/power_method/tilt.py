@@ -101,14 +101,14 @@ class Tilts(Result):
         def three(x: float) -> str:
             return signed(x, 3, "g")
 
-        side = "for |1 + lambda|" if low > 0 else "for |lambda|" if high < 0 else "for neither"
-        side = side if inputs >= FEWEST else "for which is not known"
+        side = "for |1 + lambda|" if low > 0 else "for |lambda|" if high < 0 else "for neither rule"
+        side = side if inputs >= FEWEST else "for a rule that is not known"
         where = "the one layer" if number == 1 else f"the {number} layers"
         says = (
-            f"In {where} where the rules differ, tilt by |1 + lambda| less "
-            f"tilt by |lambda| is {three(mean)} ({in_words(low, high, inputs, three)}): {side}."
+            f"The tilt speaks {side}: in {where} where the two differ, tilt by |1 + lambda| less "
+            f"tilt by |lambda| is {three(mean)} ({in_words(low, high, inputs, three)})."
         )
-        return [*said, Sentence(says, measured(inputs, low, high))]
+        return [Sentence(says, measured(inputs, low, high)), *said]
 
 
 def tilts(

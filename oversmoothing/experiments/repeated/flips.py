@@ -311,13 +311,14 @@ class Flips(Result):
             return [*lines, Sentence(both, proved("T8d"), measured(m))]
         agree = float((said == seen).mean())
         ends = share_interval(agree, m)
+        within = in_words(*(100 * x for x in ends), m, "{:.0f} %".format)
         lines.append(
             Sentence(
                 f"T8e predicts that the verdict is reversed in {100 * said.mean():.0f} % of the "
                 f"cases. The change over the layer really has the other sign in "
                 f"{100 * seen.mean():.0f} %. The two agree in {100 * agree:.0f} % "
-                f"({in_words(*ends, m, '{:.0%}'.format)}); always guessing the more common answer "
-                f"is right in {100 * max(seen.mean(), 1 - seen.mean()):.0f} %.",
+                f"({within}); always guessing the more common answer is right in "
+                f"{100 * max(seen.mean(), 1 - seen.mean()):.0f} %.",
                 measured(m, *ends),
             )
         )

@@ -169,7 +169,7 @@ class Loops(Result):
         ]  # fmt: skip
         if self.chosen is not None:
             score, name = self.chosen.score, self.chosen.name
-            agree = score.ends(score.agree_low, score.agree_high, "{:.0%}".format)
+            agree = score.ends(100 * score.agree_low, 100 * score.agree_high, "{:.0f} %".format)
             rank = score.ends(score.rank_low, score.rank_high, "{:.2f}".format)
             ranked = f" Its rank correlation with HFC/LFC at the end is {score.rank:.2f} ({rank})."
             ranked *= not math.isnan(score.rank)

@@ -372,21 +372,22 @@ def rounded(value: float, low: float, high: float) -> str:
 
 
 def _sentences(asked: pd.DataFrame, runs: int) -> list[Sentence]:
-    """How many questions are answered and how; a line each; those that are not."""
+    """How many questions are answered and how; a line each, alike ones together; those not run."""
     left = asked[asked["decision"] == "not run"]
     done = asked[asked["decision"] != "not run"]
+    done = done.sort_values("decision", key=lambda x: x.map(DECISIONS.index), kind="stable")
     said = []
     if len(done):
         groups = (
-            f"{decision}: {', '.join(done.loc[done['decision'] == decision, 'question'])}"
-            for decision in DECISIONS if decision in set(done["decision"])
-        )  # fmt: skip
+            f"{count} {decision}"
+            for decision, count in done["decision"].value_counts(sort=False).items()
+        )
         seeds = " to ".join(map(str, sorted({done["planned"].min(), done["planned"].max()})))
         void = f" ({done['void'].sum()} void)" if done["void"].any() else ""
         said.append(
             Sentence(
                 f"{len(done)} of {len(asked)} questions were run with all their seeds, {seeds} "
-                f"each{void}. {'; '.join(groups)}.",
+                f"each{void}: {'; '.join(groups)}.",
                 measured(runs, of="run"),
             )
         )

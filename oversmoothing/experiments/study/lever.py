@@ -398,7 +398,7 @@ def _sentences(name: str, changes: Sequence[Change], results: dict[str, Array]) 
                 says = (
                     f"Smoothing by {dose:g} changes the model's output by "
                     f"{smoothed.mean():.3g} nats (Kullback-Leibler divergence), sharpening by as "
-                    f"much changes it by {sharpened.mean():.3g}."
+                    f"much by {sharpened.mean():.3g}: {mean:+.2g} between them."
                 )
                 said.append(Sentence(says, measured(m, low, high)))
     heads = [k for k, each in enumerate(changes) if each.b is not None]

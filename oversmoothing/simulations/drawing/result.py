@@ -118,8 +118,8 @@ class Sentence:
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows with the unit of each column; a column that `units` leaves out is a plain number or
-    word. shown: the columns that a terminal shows (none: all); number: how it writes a float; few:
-    whether it shows some of the rows alone, evenly spaced.
+    word. shown: the columns that a terminal and a page show (none: all); number: how these write a
+    float; few: whether a terminal shows some of the rows alone, evenly spaced.
 
     A column holds floats, whole numbers of any size, truth values or text (of which some may be
     missing). Raises `InputError` for a column of several kinds, columns of one name, a table
@@ -378,4 +378,5 @@ def page(result: Result) -> str:
 def _shown(cell: Any, number: str) -> str:
     if cell is None or cell != cell:
         return "-"
-    return number.format(cell) if isinstance(cell, float) else str(cell)
+    text = number.format(cell) if isinstance(cell, float) else str(cell)
+    return text.replace("-", "−", 1) if cell.__class__ is not str and text[0] == "-" else text
