@@ -402,4 +402,6 @@ def test_the_verdict_does_not_praise_what_is_no_better_than_the_means():
     assert result.words().startswith("Not known: these inputs do not tell whether P6")
     better = Rung("P6", y, 1, 8, 0, "", score(y, y, np.zeros(2), resamples=20))
     result = LadderResult("m", 5, y, 10, (rungs[0], better), {}, {})
-    assert result.words().startswith("P6, of those that need no full run of the model: R^2 1.000")
+    assert result.words().startswith(
+        "P6: it is the best of those that need no full run of the model (R^2 1.000"
+    )

@@ -173,6 +173,12 @@ class LadderResult(Result):
         words = (
             f"Predicted is the change of log HFC/LFC (differences between tokens over what they "
             f"share) in each of {layers} layers, on {inputs} held-out inputs of {tokens} tokens.",
+            "P0: no change. P0': each layer's mean change. P0'', P0''': regressions on the first "
+            "layer's input X_0. P1: the paper's rule. P2 to P5: a linear layer with this input's "
+            "own attention (P4: and the norms' scales; P5: and a linear FFN), from each layer's "
+            "true input (P2, one step) or from X_0 (P3, trajectory). P6: a fixed linear map a "
+            "layer. P7: P6 with X_0 in one regression, or a few tokens through the model's own "
+            "layers. Calibrated: with a slope and an intercept a layer.",
             f"R^2 is pooled over layers and inputs, {ends}; 'within' compares with each layer's "
             "mean (P0').",
             f"Cost counts multiply-adds for one input, as a share of the model's {cost:.3g}; '-' "
@@ -251,8 +257,8 @@ def _verdict(rungs: tuple[Rung, ...], inputs: int, whole: int) -> Sentence:
         )
     else:
         says = (
-            f"{best.name}, of those that need no full run of the model: R^2 {r2:.3f}, at "
-            f"{100 * cost / whole:.1f} % of the model's cost. It explains "
+            f"{best.name}: it is the best of those that need no full run of the model (R^2 "
+            f"{r2:.3f}, at {100 * cost / whole:.1f} % of the model's cost). It explains "
             f"{100 * best.score.r2_within:.0f} % of what the layers' means leave open."
         )
     return Sentence(says, measured_on(inputs, best.score.r2_low, best.score.r2_high))
