@@ -8,9 +8,10 @@ H u = h u, so that they are kept as pairs (u, v); Jordan chains are sums of such
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -132,18 +133,19 @@ class Eigenpair:
     multiplicity: int
     index: int | None
     residual: float
-    _source: _Exact | _Floats
-    _place: tuple[int, int]
+    # What tells its pair of eigenvalues, and its chains: those of the transpose for True.
+    _key: tuple[Any, Any]
+    _chains: Callable[[bool], tuple[tuple[Any, ...], ...]]
 
     @cached_property
     def right(self) -> tuple[tuple[Any, ...], ...]:
         """Chains of vectors of the operator."""
-        return self._source.vectors(self._place, left=False)
+        return self._chains(False)
 
     @cached_property
     def left(self) -> tuple[tuple[Any, ...], ...]:
         """Chains of vectors of its transpose."""
-        return self._source.vectors(self._place, left=True)
+        return self._chains(True)
 
     def state(self, chain: int = 0, place: int = 0) -> Complex:
         """A right vector as a state X [n, d], complex128: op @ vec(X) = multiplier vec(X)."""
@@ -208,7 +210,7 @@ class Eigenpairs(Sequence[Eigenpair]):
         if layer.heads > 1:
             raise InputError(_MANY)
         self._source = _Exact(layer) if layer.decidable else _Floats(layer)
-        self._pairs = self._source.pairs()
+        self._pairs = list(self._source.pairs())
 
     @property
     def exact(self) -> bool:
@@ -218,12 +220,12 @@ class Eigenpairs(Sequence[Eigenpair]):
     @property
     def dominant(self) -> tuple[Eigenpair, ...]:
         """The pairs of largest modulus."""
-        return tuple(pair for pair in self._pairs if pair._place in self._source.dominant)
+        return tuple(pair for pair in self._pairs if pair._key in self._source.dominant)
 
     @property
     def subspaces(self) -> tuple[InvariantSubspace, ...]:
         """In floats, where eigenvalues of A or of H are too close to part; none where exact."""
-        return self._source.subspaces()
+        return () if isinstance(self._source, _Exact) else tuple(self._source.subspaces())
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -240,61 +242,38 @@ class _Exact:
     """Fractions: eigenvalues by Galois classes, vectors by Jordan chains."""
 
     def __init__(self, layer: Layer) -> None:
-        self.A, self.H = layer.rational_A, layer.rational_H
-        self.a_values = sorted(eigenvalues(factors(self.A)), key=lambda a: not a.is_one)
-        self.h_values = eigenvalues(factors(self.H))
+        self.matrices = layer.rational_H, layer.rational_A
+        self._known: dict[bool, tuple[list[Chain], ...]] = {}
 
-    def pairs(self) -> list[Eigenpair]:
-        pairs = []
-        for j, h in enumerate(self.h_values):
-            for i, a in enumerate(self.a_values):
-                mode = Mode(a, h)
-                multiplicity = h.factor.multiplicity * a.factor.multiplicity
-                value, attention = (complex(x.ball(128).mid()) for x in (h, a))
-                multiplier = complex(mode.ball(128).mid())
-                pairs.append(
-                    Eigenpair(value, attention, multiplier, a.is_one, multiplicity,
-                              jordan_size(mode), 0.0, self, (j, i))
-                )  # fmt: skip
-        return pairs
+    def pairs(self) -> Iterator[Eigenpair]:
+        h_values, a_values = (eigenvalues(factors(M)) for M in self.matrices)
+        for h, a in product(h_values, sorted(a_values, key=lambda a: not a.is_one)):
+            mode = Mode(a, h)
+            numbers = (complex(x.ball(128).mid()) for x in (h, a, mode))
+            yield Eigenpair(
+                *numbers, a.is_one, h.factor.multiplicity * a.factor.multiplicity,
+                jordan_size(mode), 0.0, (h.key, a.key), partial(self._chains, h, a),
+            )  # fmt: skip
 
     @cached_property
-    def dominant(self) -> set[tuple[int, int]]:
-        """The modes of the verdict, found again by their polynomials and balls."""
-        modes = exact_dominance(self.A, self.H).dominant()
+    def dominant(self) -> set[tuple[Any, Any]]:
+        """The modes of the verdict."""
+        H, A = self.matrices
+        one = next(a.key for a in eigenvalues(factors(A)) if a.is_one)
         return {
-            (self._place(self.h_values, mode.value),
-             0 if mode.attention is None else self._place(self.a_values, mode.attention))
-            for mode in modes
-        }  # fmt: skip
+            (mode.value.key, one if mode.attention is None else mode.attention.key)
+            for mode in exact_dominance(A, H).dominant()
+        }
 
-    @staticmethod
-    def _place(values: Sequence[Eigenvalue], value: Eigenvalue) -> int:
-        return next(
-            k
-            for k, x in enumerate(values)
-            if x.factor.polynomial == value.factor.polynomial
-            and x.ball(64).overlaps(value.ball(64))
-        )
-
-    def vectors(self, place: tuple[int, int], left: bool) -> tuple[tuple[Any, ...], ...]:
-        h, a = self.h_values[place[0]], self.a_values[place[1]]
+    def _chains(self, h: Eigenvalue, a: Eigenvalue, left: bool) -> tuple[tuple[Any, ...], ...]:
+        if left not in self._known:
+            turned = map(transposed, self.matrices) if left else self.matrices
+            self._known[left] = tuple(map(jordan_chains, turned))
         of_h, of_a = (
-            _kept_chains(tuple(map(tuple, transposed(M) if left else M))) for M in (self.H, self.A)
+            [c for c in chains if c.factor.polynomial == value.factor.polynomial]
+            for value, chains in zip((h, a), self._known[left], strict=True)
         )
-        return tuple(product_chains(h, _with(h, of_h), a, _with(a, of_a)))
-
-    def subspaces(self) -> tuple[InvariantSubspace, ...]:
-        return ()
-
-
-@lru_cache(maxsize=8)
-def _kept_chains(M: Any) -> list[Chain]:
-    return jordan_chains([list(row) for row in M])
-
-
-def _with(value: Eigenvalue, chains: list[Chain]) -> list[Chain]:
-    return [c for c in chains if c.factor.polynomial == value.factor.polynomial]
+        return tuple(product_chains(h, of_h, a, of_a))
 
 
 class _Side:
@@ -349,50 +328,49 @@ class _Floats:
     """Floats: LAPACK's vectors with residuals."""
 
     def __init__(self, layer: Layer) -> None:
-        self.of_a, self.of_h = _Side(layer.A, one=True), _Side(layer.H, one=False)
-        self.a_values, self.h_values = self.of_a.values, self.of_h.values
-        self.multipliers: Complex = 1 + np.outer(self.h_values, self.a_values)
+        self.of_h, self.of_a = _Side(layer.H, one=False), _Side(layer.A, one=True)
+        self.multipliers: Complex = 1 + np.outer(self.of_h.values, self.of_a.values)
 
-    def pairs(self) -> list[Eigenpair]:
-        a_errors, h_errors = (np.maximum(*side.errors) for side in (self.of_a, self.of_h))
+    def pairs(self) -> Iterator[Eigenpair]:
+        h_values, a_values, one = self.of_h.values, self.of_a.values, self.of_a.consensus
+        h_errors, a_errors = (np.maximum(*side.errors) for side in (self.of_h, self.of_a))
         # ||(A v)(H u)^T - h a v u^T|| <= ||r_v|| ||H u|| + |a| ||r_u||, and as much for rounding.
-        sizes = np.abs(self.h_values) + h_errors
-        bound = np.outer(sizes, a_errors) + np.outer(h_errors, np.abs(self.a_values))
+        sizes = np.abs(h_values) + h_errors
+        bound = np.outer(sizes, a_errors) + np.outer(h_errors, np.abs(a_values))
         bound = bound + 4 * _EPS * (1 + np.abs(self.multipliers))
-        order = sorted(range(len(self.a_values)), key=lambda i: i != self.of_a.consensus)
-        return [
-            Eigenpair(complex(h), complex(self.a_values[i]), complex(self.multipliers[j, i]),
-                      i == self.of_a.consensus, 1, None, float(bound[j, i]), self, (j, i))
-            for j, h in enumerate(self.h_values)
-            for i in order
-        ]  # fmt: skip
+        order = sorted(range(len(a_values)), key=lambda i: i != one)
+        for j, i in product(range(len(h_values)), order):
+            numbers = map(complex, (h_values[j], a_values[i], self.multipliers[j, i]))
+            yield Eigenpair(
+                *numbers,
+                i == one,
+                1,
+                None,
+                float(bound[j, i]),
+                (j, i),
+                partial(self._vectors, j, i),
+            )
 
     @cached_property
-    def dominant(self) -> set[tuple[int, int]]:
+    def dominant(self) -> set[tuple[Any, Any]]:
         moduli = np.abs(self.multipliers)
         with np.errstate(invalid="ignore"):
-            moved = np.abs(self.h_values)[:, None] * self.of_a.moved
-            moved = moved + self.of_h.moved[:, None] * np.abs(self.a_values) + 4 * _EPS * moduli
+            moved = np.abs(self.of_h.values)[:, None] * self.of_a.moved
+            moved = moved + self.of_h.moved[:, None] * np.abs(self.of_a.values) + 4 * _EPS * moduli
         # Where nothing is known of a defective eigenvalue, its modulus still counts.
         moved = np.where(np.isfinite(moved), moved, 0.0)
         top = np.argwhere(moduli + moved >= np.max(moduli - moved))
         return {(int(j), int(i)) for j, i in top}
 
-    def vectors(self, place: tuple[int, int], left: bool) -> tuple[tuple[Any, ...], ...]:
-        j, i = place
-        sides = (self.of_h, self.of_a)
-        u, v = (side.left if left else side.right for side in sides)
+    def _vectors(self, j: int, i: int, left: bool) -> tuple[tuple[Any, ...], ...]:
+        u, v = (side.left if left else side.right for side in (self.of_h, self.of_a))
         return ((((u[:, j], v[:, i]),),),)
 
-    def subspaces(self) -> tuple[InvariantSubspace, ...]:
-        a_clusters, h_clusters = self.of_a.clusters(), self.of_h.clusters()
-        if all(len(c) == 1 for c in a_clusters + h_clusters):
-            return ()
-        sides = [(c, self.of_a.subspace(c)) for c in a_clusters]
-        subspaces = []
-        for h_members in h_clusters:
-            h, U, T_h, error_h = self.of_h.subspace(h_members)
-            for a_members, (a, V, T_a, error_a) in sides:
-                if len(a_members) > 1 or len(h_members) > 1:
-                    subspaces.append(InvariantSubspace(a, h, V, U, T_a, T_h, max(error_a, error_h)))
-        return tuple(subspaces)
+    def subspaces(self) -> Iterator[InvariantSubspace]:
+        sides = self.of_h, self.of_a
+        if all(len(c) == 1 for side in sides for c in side.clusters()):
+            return
+        of_h, of_a = ([(len(c), *side.subspace(c)) for c in side.clusters()] for side in sides)
+        for (d, h, U, T_h, error_h), (n, a, V, T_a, error_a) in product(of_h, of_a):
+            if max(d, n) > 1:
+                yield InvariantSubspace(a, h, V, U, T_a, T_h, max(error_a, error_h))
