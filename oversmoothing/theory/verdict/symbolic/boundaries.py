@@ -32,34 +32,31 @@ from oversmoothing.theory.verdict.symbolic.symbolic_layer import (
     said,
 )
 
-# Sums of c times a product of square roots: {numbers of the roots: c}.
-Radicals = dict[frozenset[int], Any]
+# Sums of c times a product of square roots: {the discriminants under them: c}.
+Radicals = dict[frozenset[Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Guarded:
-    """A squared modulus, and the signs of discriminants under which it is one: {root: 1 or -1}.
+    """A squared modulus, and the signs of discriminants D under which it is one: {D: 1 or -1}.
 
-    terms: with the square roots of +-discriminants, by their numbers. roots: the signs of these
-    roots in h and in a, 0 where it has none; of two complex pairs the sign in its terms is a's.
-    coefficients: what is not all 0 where an X_0 contains the mode (`symbols`).
+    terms: with the square roots of +-D. roots: the signs of these roots in h and in a, 0 where it
+    has none; of two complex pairs the sign in its terms is a's. coefficients: what is not all 0
+    where an X_0 contains the mode (`symbols`).
     """
 
     terms: Radicals
-    signs: Mapping[int, int]
+    signs: Mapping[Any, int]
     roots: tuple[int, int] = (0, 0)
     coefficients: tuple[Radicals, ...] = ()
 
 
-def times(x: Radicals, y: Radicals, squares: Any) -> Radicals:
-    """The product, squares[k] being the square of root k."""
+def times(x: Radicals, y: Radicals, signs: Mapping[Any, int] | None = None) -> Radicals:
+    """The product; a square root is one of the discriminant, or of that times its sign."""
     terms: Radicals = {}
     for (first, c), (second, e) in product(x.items(), y.items()):
-        factor = c * e
-        for k in first & second:
-            factor = factor * squares[k]
-        key = first ^ second
-        terms[key] = terms.get(key, 0) + factor
+        squares = sp.Mul(*(D if signs is None else signs[D] * D for D in first & second))
+        terms = plus(terms, {first ^ second: c * e * squares})
     return terms
 
 
@@ -71,7 +68,7 @@ def plus(x: Radicals, y: Radicals, scale: Any = 1) -> Radicals:
 
 
 # What has no square root.
-ONE = frozenset[int]()
+ONE = frozenset[Any]()
 # Each pair of modes is compared from both sides, and its roots stand in many of them.
 _factor = cache(sp.factor)
 
@@ -79,24 +76,18 @@ _factor = cache(sp.factor)
 class Candidates:
     """The squared moduli of a layer all of whose eigenvalues have degree 1 or 2.
 
-    quadratics: the discriminants, by number; settled: their signs, where they are known.
+    quadratics: {discriminant: its sign, None where it is not known}.
     """
 
     def __init__(self, layer: SymbolicLayer) -> None:
         self.layer = layer
-        self.quadratics: list[Any] = []
-        self.settled: dict[int, int] = {}
-        self._number: dict[Any, int] = {}
+        self.quadratics: dict[Any, int | None] = {}
         for M, classes in ((layer.H, layer.value), (layer.A, layer.attention)):
             for D in (each.discriminant for each in classes if each.degree == 2):
-                if D in self._number:
-                    continue
-                k = self._number[D] = len(self.quadratics)
-                self.quadratics.append(D)
-                # Symmetric matrices have real eigenvalues; where D = 0 either formula holds.
-                sign = 1 if M.is_symmetric() else layer.sign(D, strict=False)
-                if sign:
-                    self.settled[k] = sign
+                if D not in self.quadratics:
+                    # Symmetric matrices have real eigenvalues; where D = 0 either formula holds.
+                    sign = 1 if M.is_symmetric() else layer.sign(D, strict=False)
+                    self.quadratics[D] = sign or None
         self.consensus = [c for h in layer.value for c in self._squared(h, None)]
         self.quotient = [
             c for h in layer.value for a in layer.attention for c in self._squared(h, a)
@@ -104,31 +95,29 @@ class Candidates:
 
     def _cases(
         self, each: EigenvalueClass | None
-    ) -> Iterator[tuple[dict[int, int], Radicals, Radicals, int]]:
+    ) -> Iterator[tuple[dict[Any, int], Radicals, Radicals, int]]:
         """(signs, T, S, sign of the root) of each real root x, as a pair of two x, and of each pair
         of complex roots."""
         if each is None or each.degree == 1:
             x = sp.Integer(1) if each is None else each.trace
             yield {}, {ONE: 2 * x}, {ONE: x**2}, 0
             return
-        k, T = self._number[each.discriminant], each.trace
-        known = self.settled.get(k)
-        for sign in (1, -1) if known != -1 else ():
-            S = {ONE: T**2 / 2 - each.determinant, frozenset([k]): sign * T / 2}
-            yield {k: 1}, {ONE: T, frozenset([k]): sp.Integer(sign)}, S, sign
-        if known != 1:
-            yield {k: -1}, {ONE: T}, {ONE: each.determinant}, 0
+        D, T = each.discriminant, each.trace
+        for sign in (1, -1) if self.quadratics[D] != -1 else ():
+            S = {ONE: T**2 / 2 - each.determinant, frozenset([D]): sign * T / 2}
+            yield {D: 1}, {ONE: T, frozenset([D]): sp.Integer(sign)}, S, sign
+        if self.quadratics[D] != 1:
+            yield {D: -1}, {ONE: T}, {ONE: each.determinant}, 0
 
     def _squared(self, h: EigenvalueClass, a: EigenvalueClass | None) -> Iterator[Guarded]:
         """|1 + h a|^2 of every pair of roots, a None for 1."""
         half = sp.Rational(1, 2)
         for (of_h, *x, s), (of_a, *y, t) in product(list(self._cases(h)), list(self._cases(a))):
-            # One discriminant for both has one sign.
-            if any(of_a.get(k, s) != s for k, s in of_h.items()):
+            if not agree(of_h, of_a):
                 continue
             signs = {**of_h, **of_a}
             # Only real roots are multiplied: their squares are the discriminants.
-            T, S = (times(p, q, self.quadratics) for p, q in zip(x, y, strict=True))
+            T, S = (times(p, q) for p, q in zip(x, y, strict=True))
             terms = plus(plus({ONE: sp.Integer(1)}, T, half), S)
             if {-1} != set(of_h.values()) or {-1} != set(of_a.values()):
                 yield Guarded(terms, signs, (s, t))
@@ -140,15 +129,10 @@ class Candidates:
 
     # --------------------------------------------------------------------------- as sympy has it
 
-    def guard(self, signs: Mapping[int, int]) -> Any:
+    def guard(self, signs: Mapping[Any, int]) -> Any:
         """The condition on discriminants, those that are not settled."""
-        return sp.And(
-            *(
-                sp.Ge(self.quadratics[k], 0) if s > 0 else sp.Lt(self.quadratics[k], 0)
-                for k, s in signs.items()
-                if self.settled.get(k) != s
-            )
-        )
+        unknown = ((D, s) for D, s in signs.items() if self.quadratics[D] != s)
+        return sp.And(*(sp.Ge(D, 0) if s > 0 else sp.Lt(D, 0) for D, s in unknown))
 
     def greater(self, first: Guarded, second: Guarded) -> Any:
         """first > second, without factors that are positive wherever A is."""
@@ -160,30 +144,35 @@ class Candidates:
         sign, rest = self.layer.reduced(sum(terms.values()))
         return sp.Gt(sign * sp.Mul(*(factor**power for factor, power in rest)), 0)
 
-    def total(self, terms: Radicals, signs: Mapping[int, int]) -> Any:
+    @staticmethod
+    def total(terms: Radicals, signs: Mapping[Any, int]) -> Any:
         """In sympy, with its square roots."""
-        total = sp.Integer(0)
-        for key, c in terms.items():
-            if c != 0:
-                roots = (sp.sqrt(_factor(signs[k] * self.quadratics[k])) for k in key)
-                total += _factor(c) * sp.Mul(*roots)
-        return total
+        return sp.Add(
+            *(
+                _factor(c) * sp.Mul(*(sp.sqrt(_factor(signs[D] * D)) for D in key))
+                for key, c in terms.items()
+            )
+        )
 
     def norms(self) -> Iterator[Any]:
         """For each mode of consensus and each other a rational function that is 0 where the two
         tie: the product of their difference over all signs of its square roots."""
         for c, q in product(self.consensus, self.quotient):
-            if any(c.signs.get(k, s) != s for k, s in q.signs.items()):
+            if not agree(c.signs, q.signs):
                 continue
             signs = {**c.signs, **q.signs}
-            squares = {k: s * self.quadratics[k] for k, s in signs.items()}
             terms = plus(c.terms, q.terms, -1)
-            for k in sorted({k for key in terms for k in key}):
-                x = {key: value for key, value in terms.items() if k not in key}
-                y = {key - {k}: value for key, value in terms.items() if k in key}
-                terms = plus(times(x, x, squares), times(y, y, squares), -squares[k])
+            for D in [D for D in signs if any(D in key for key in terms)]:
+                x = {key: value for key, value in terms.items() if D not in key}
+                y = {key - {D}: value for key, value in terms.items() if D in key}
+                terms = plus(times(x, x, signs), times(y, y, signs), -signs[D] * D)
                 terms = {key: sp.cancel(value) for key, value in terms.items()}
             yield sum(terms.values())
+
+
+def agree(first: Mapping[Any, int], second: Mapping[Any, int]) -> bool:
+    """Whether no discriminant has another sign in the one than in the other."""
+    return all(second.get(D, sign) == sign for D, sign in first.items())
 
 
 def by_table(rows: Sequence[Sequence[int]]) -> int:

@@ -24,6 +24,7 @@ from oversmoothing.theory.verdict.symbolic.boundaries import (
     ONE,
     Boundaries,
     Candidates,
+    agree,
     between,
     by_table,
     critical,
@@ -164,8 +165,8 @@ class SymbolicVerdict(OfLayer):
         known, relations = self._candidates, []
         assert known is not None
         for other in others:
-            if all(one.signs.get(k, s) == s for k, s in other.signs.items()):
-                more = {k: s for k, s in other.signs.items() if k not in one.signs}
+            if agree(other.signs, one.signs):
+                more = {D: s for D, s in other.signs.items() if D not in one.signs}
                 counts = sp.And(known.guard(more), has[other] if has else sp.true)
                 relations.append(sp.Or(sp.Not(counts), known.greater(one, other)))
         return sp.And(*relations)

@@ -116,8 +116,8 @@ class Modes(Candidates):
     def _coefficients(self, mode: Guarded, of_a: Any, X: Any, of_h: Any) -> Iterator[Radicals]:
         """What vanishes, all of it, where X_0 does not contain the mode."""
         s, t = mode.roots
-        pairs = [self._number[f.discriminant] for f in (of_h[1], of_a[1]) if f.degree == 2]
-        if len(pairs) < 2 or any(mode.signs[k] > 0 for k in pairs):
+        pairs = [f.discriminant for f in (of_h[1], of_a[1]) if f.degree == 2]
+        if len(pairs) < 2 or any(mode.signs[D] > 0 for D in pairs):
             for left, right in product(self._sided(of_a, t), self._sided(of_h, s)):
                 yield self._product(left, X, right)
             return
@@ -125,26 +125,26 @@ class Modes(Candidates):
         # of both J, and the other's part is taken away.
         sides = product(self._sided(of_a, 0), self._sided(of_h, 0))
         p, q, r, u = (self._product(left, X, right)[ONE] for left, right in sides)
-        D = self.quadratics[pairs[0]]
+        D, same = pairs[0], pairs[0] == pairs[1]
         for x, y in ((u, p), (D * r, q)):
-            same = pairs[0] == pairs[1]
             yield plus({ONE: x}, {ONE: -D * y} if same else {frozenset(pairs): y}, t)
 
-    def _sided(self, side: Any, sign: int) -> list[dict[frozenset[int], Any]]:
+    @staticmethod
+    def _sided(side: Any, sign: int) -> list[Radicals]:
         """Left vectors of one real root, or of a pair l and l (2 M - T), with square roots."""
         M, each, rows = side
         if each.degree == 1:
             return [{ONE: row} for row in rows]
         turned = (rows[0] * (2 * M - each.trace * sp.eye(M.rows))).applyfunc(sp.cancel)
         if sign:
-            return [{ONE: turned, frozenset([self._number[each.discriminant]]): sign * rows[0]}]
+            return [{ONE: turned, frozenset([each.discriminant]): sign * rows[0]}]
         return [{ONE: rows[0]}, {ONE: turned}]
 
-    def _product(self, left: Any, X: Any, right: Any) -> Radicals:
+    @staticmethod
+    def _product(left: Radicals, X: Any, right: Radicals) -> Radicals:
         terms: Radicals = {}
         for (first, x), (second, y) in product(left.items(), right.items()):
-            value = sp.Mul((x * X * y.T)[0], *(self.quadratics[k] for k in first & second))
-            terms = plus(terms, {first ^ second: value})
+            terms = plus(terms, {first ^ second: sp.Mul((x * X * y.T)[0], *(first & second))})
         return terms
 
     def is_not_zero(self, terms: Radicals, mode: Guarded) -> Any:
