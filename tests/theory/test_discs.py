@@ -36,14 +36,11 @@ from oversmoothing.theory.spectra.layer_discs import (
     quotient_within,
 )
 from oversmoothing.theory.verdict.by_discs import cell_discs, decide_cell, decide_stack
-from oversmoothing.theory.verdict.formulas import Outcome
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.stages import certify_spectra, decide
 from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tables import rational
-
-# Entries of an exact matrix are integers over this.
-SCALE = 3 << 20
 
 Pair = tuple[Fraction, Fraction]
 
@@ -56,38 +53,36 @@ class Chosen:
     spectrum: list[Pair]
 
 
-def chosen(seed: int, k: int) -> Chosen:
-    """Diagonal, turning, nearly equal and Jordan blocks under k to 3 k elementary similarities."""
+def chosen(seed: int, k: int, scale: int = 3 << 20) -> Chosen:
+    """Under k to 3 k elementary similarities, by seed % 5: eigenvalues drawn apart, turning ones,
+    Jordan blocks, the same of neighbours, repeated ones without a chain. Integers over scale."""
     rng = np.random.default_rng([seed, k])
     D, spectrum, i = np.zeros((k, k), dtype=object), list[Pair](), 0
     kind = seed % 5
     while i < k:
-        x = int(rng.integers(-2 * SCALE, 2 * SCALE))
+        x = int(rng.integers(-2 * scale, 2 * scale))
         size = int(min(k - i, rng.integers(1, 4)))
         if kind == 1 and size >= 2:  # a pair x +- iy
-            y = int(rng.integers(1, SCALE))
+            y = int(rng.integers(1, scale))
             D[i : i + 2, i : i + 2] = [[x, y], [-y, x]]
-            spectrum += [
-                (Fraction(x, SCALE), Fraction(y, SCALE)),
-                (Fraction(x, SCALE), Fraction(-y, SCALE)),
-            ]
+            spectrum += [(Fraction(x, scale), Fraction(s * y, scale)) for s in (1, -1)]
             i += 2
             continue
-        for p in range(size):
-            # Equal ones in a chain (defective), or neighbours as near as the scale allows.
-            D[i + p, i + p] = x + (p if kind == 3 else 0)
-            if p and kind in (2, 3):
-                D[i + p - 1, i + p] = SCALE if seed % 2 else 1
-            if p and kind in (0, 1, 4):
-                D[i + p, i + p] = int(rng.integers(-2 * SCALE, 2 * SCALE))
-            spectrum.append((Fraction(int(D[i + p, i + p]), SCALE), Fraction(0)))
+        for p in range(i, i + size):
+            # Neighbours are as near as the scale allows.
+            D[p, p] = x + (p - i) * (kind == 3 or (kind == 4 and seed % 2))
+            if p > i and kind in (2, 3):
+                D[p - 1, p] = scale if seed % 2 else 1
+            if p > i and kind in (0, 1):
+                D[p, p] = int(rng.integers(-2 * scale, 2 * scale))
+            spectrum.append((Fraction(int(D[p, p]), scale), Fraction(0)))
         i += size
     for _ in range(int(rng.integers(k, 3 * k + 1)) if k > 1 else 0):
         p, q = rng.choice(k, 2, replace=False)
         factor = int(rng.integers(-2, 3))
         D[p] = D[p] + factor * D[q]
         D[:, q] = D[:, q] - factor * D[:, p]
-    return Chosen(np.array([[float(int(x) / SCALE) for x in row] for row in D]), spectrum)
+    return Chosen(np.array([[float(int(x) / scale) for x in row] for row in D]), spectrum)
 
 
 def held(found, spectrum: list[Pair]) -> bool:
@@ -276,107 +271,49 @@ def test_a_stack_that_is_not_row_stochastic_is_refused_and_an_empty_one_has_no_a
     refuses("not row-stochastic", lambda: list(decide_stack(A, H)))
 
 
-# ------------------------------------------------------------------------------- chosen spectra
-
-# Eigenvalues are integers times this, so that everything stays exact in binary64.
-STEP = 2.0**-20
-
-
-def unimodular(rng, m, k):
-    """(S, S^-1), stacks of integer matrices of determinant 1."""
-    lower = np.tril(rng.integers(-1, 2, size=(m, k, k)), -1) + np.eye(k)
-    upper = np.triu(rng.integers(-1, 2, size=(m, k, k)), 1) + np.eye(k)
-    S = lower @ upper
-    inverse = np.rint(np.linalg.inv(S))
-    assert (S @ inverse == np.eye(k)).all()
-    return S, inverse
-
-
-def exactly_chosen(rng, m, kind, largest=3.0):
-    """m real matrices of side 4 in exact floats, and their eigenvalues [m, 4], exact too.
-
-    real: any four; repeated: semisimple doubles; clustered: a few steps apart; defective: Jordan
-    blocks of size 2 and 3; nearly: the same with eigenvalues a few steps apart; turning: two
-    complex pairs, coupled; mixed: one pair and two real ones.
-    """
-    grid = int(largest / STEP)
-    values = rng.integers(-grid, grid, size=(m, 4)).astype(float)
-    near = rng.integers(1, 4, size=m)
-    J = np.zeros((m, 4, 4))
-    if kind in ("repeated", "defective"):
-        values[:, 1] = values[:, 0]
-    if kind in ("clustered", "nearly"):
-        values[:, 1] = values[:, 0] + near
-    if kind in ("defective", "nearly", "clustered"):
-        values[::2, 2] = values[::2, 1]
-    spectrum = values.astype(complex)
-    J[:, range(4), range(4)] = values
-    if kind in ("defective", "nearly"):
-        J[:, 0, 1] = 1 / STEP
-        J[::2, 1, 2] = 1 / STEP
-    pairs = {"turning": ((0, 1), (2, 3)), "mixed": ((0, 1),)}.get(kind, ())
-    for p, q in pairs:
-        turn = rng.integers(1, grid, size=m)
-        J[:, q, q] = values[:, p]
-        J[:, p, q], J[:, q, p] = -turn, turn
-        spectrum[:, p], spectrum[:, q] = values[:, p] + 1j * turn, values[:, p] - 1j * turn
-    if kind == "turning":
-        J[:, 0, 3] = rng.integers(-grid, grid, size=m)
-    S, inverse = unimodular(rng, m, 4)
-    M = S @ J @ inverse
-    assert np.abs(M).max() < 2**50
-    return M * STEP, spectrum * STEP
-
-
-KINDS_OF_SPECTRA = ("real", "repeated", "clustered", "defective", "nearly", "turning", "mixed")
-
-
-def attentions(rng, m, kind):
-    """m row-stochastic A > 0 on 5 tokens in exact floats, and spec(A) without one copy of 1.
+def exact_layer(seed: int) -> tuple[np.ndarray, list[Pair], np.ndarray, list[Pair]]:
+    """(A > 0 on 5 tokens, spec(A) without one copy of 1, H, spec(H)), all of it exact in floats.
 
     A = 1 pi^T + E C F with F = [I, -1], E = [I; 0] - 1 pi'^T (pi' = pi without its last entry):
     F E = I, F 1 = 0 and pi^T E = 0, so that spec(A) is 1 and spec(C), Jordan blocks and all.
     """
-    C, spectra = exactly_chosen(rng, m, kind)
+    case, value = chosen(seed, 4, 2**20), chosen(10**6 + seed // 5, 4, 2**20)
     # A power of two under which every entry stays below 1/32.
-    scale = 2.0 ** -np.ceil(np.log2(256 * np.abs(C).max(axis=(1, 2))))
-    C, spectra = C * scale[:, None, None], spectra * scale[:, None]
+    scale = 2.0 ** -np.ceil(np.log2(256 * np.abs(case.M).max()))
     pi = np.array([4, 3, 3, 2, 4]) / 16
     E = np.vstack([np.eye(4), np.zeros((1, 4))]) - np.outer(np.ones(5), pi[:4])
-    F = np.hstack([np.eye(4), -np.ones((4, 1))])
-    A = pi + E @ C @ F
-    assert (A > 0).all() and (A.sum(axis=-1) == 1).all()
-    for each in A[:3]:
-        assert all(sum(map(Fraction, row)) == 1 for row in each)
-    return A, spectra
+    A = pi + E @ (case.M * scale) @ np.hstack([np.eye(4), -np.ones((4, 1))])
+    assert (A > 0).all() and all(sum(map(Fraction, row)) == 1 for row in A)
+    return (
+        A,
+        [(x * Fraction(scale), y * Fraction(scale)) for x, y in case.spectrum],
+        *vars(value).values(),
+    )
 
 
-def squared(h, a):
-    """|1 + h a|^2 of exact complex floats, as a fraction."""
-    (x, y), (u, v) = ((Fraction(z.real), Fraction(z.imag)) for z in (h, a))
+def squared(h: Pair, a: Pair) -> Fraction:
+    """|1 + h a|^2."""
+    (x, y), (u, v) = h, a
     return (1 + x * u - y * v) ** 2 + (x * v + y * u) ** 2
 
 
-def truth(a_values, h_values):
-    consensus = max(squared(h, 1 + 0j) for h in h_values)
-    quotient = max(squared(h, a) for h in h_values for a in a_values)
-    word = {True: "SMOOTHING", False: "NON_SMOOTHING"}[consensus > quotient]
-    return ("TIE" if consensus == quotient else word), consensus, quotient
-
-
-@pytest.mark.parametrize("kind", KINDS_OF_SPECTRA)
+@pytest.mark.parametrize("kind", range(5))
 def test_certified_verdicts_on_chosen_spectra_are_true(kind):
-    rng = np.random.default_rng([12, KINDS_OF_SPECTRA.index(kind)])
-    A, a_spectra = attentions(rng, 400, kind)
-    H, h_spectra = exactly_chosen(rng, 400, str(rng.permutation(KINDS_OF_SPECTRA)[0]))
+    A, a_spectra, H, h_spectra = zip(*map(exact_layer, range(kind, 2000, 5)), strict=True)
     decided = 0
-    for attention, value, a, h in zip(
-        attention_discs_all(A), enclose_all(H), a_spectra, h_spectra, strict=True
+    for attention, value, a_values, h_values in zip(
+        attention_discs_all(np.stack(A)),
+        enclose_all(np.stack(H)),
+        a_spectra,
+        h_spectra,
+        strict=True,
     ):
         found = certify_spectra(attention, value)
-        word, consensus, quotient = truth(a, h)
-        assert found.verdict in (word, "UNDECIDED")
-        decided += found.verdict == word
+        consensus = max(squared(h, (Fraction(1), Fraction(0))) for h in h_values)
+        quotient = max(squared(h, a) for h in h_values for a in a_values)
+        sign = (consensus > quotient) - (consensus < quotient)
+        assert found.verdict in (outcome_of_sign(sign), Outcome.UNDECIDED)
+        decided += found.verdict == outcome_of_sign(sign)
         if found.consensus is not None and found.quotient is not None:
             for radius, exact in ((found.consensus, consensus), (found.quotient, quotient)):
                 assert Fraction(radius.low) ** 2 <= exact <= Fraction(radius.high) ** 2
