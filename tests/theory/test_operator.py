@@ -7,7 +7,7 @@ from fractions import Fraction
 import flint
 import numpy as np
 import pytest
-from scipy.linalg import expm
+from scipy.linalg import block_diag, expm
 from scipy.sparse.linalg import eigs, expm_multiply
 
 import oversmoothing
@@ -15,64 +15,47 @@ from oversmoothing.theory.numbers.exact import from_flint, to_flint
 from oversmoothing.theory.spectra.chains import companion
 from oversmoothing.theory.verdict.formulas import Outcome
 from tests.support.refusals import refuses
+from tests.support.tables import rational
 
 SIZE = 3  # largest Jordan block that is drawn
 EPS = float(np.finfo(np.float64).eps)
 
 
-def blocks(rng: np.random.Generator, size: int) -> list[list[Fraction]]:
+def blocks(rng: np.random.Generator, size: int) -> np.ndarray:
     """Jordan blocks of a few rational eigenvalues, 0 among them, and of sqrt 2 and of i."""
-    M = [[Fraction(0)] * size for _ in range(size)]
-    place = 0
-    while place < size:
-        room = size - place
+    made: list[np.ndarray] = []
+    while (room := size - sum(map(len, made))) > 0:
         k = int(min(room, rng.integers(1, SIZE + 1)))
-        kind = rng.integers(0, 4)
-        if kind == 0 and room >= 2:
-            # [[0, c], [1, 0]], chained where there is room: roots of x^2 = c.
-            c, chained = int(rng.choice([2, -1])), room >= 4 and rng.random() < 0.5
-            for p in (place, place + 2) if chained else (place,):
-                M[p][p + 1], M[p + 1][p] = Fraction(c), Fraction(1)
-            if chained:
-                M[place][place + 2] = M[place + 1][place + 3] = Fraction(1)
-            place += 4 if chained else 2
-            continue
-        value = Fraction(int(rng.integers(-2, 3)), int(rng.integers(1, 3)))
-        for p in range(place, place + k):
-            M[p][p] = value
-            if p > place:
-                M[p - 1][p] = Fraction(1)
-        place += k
-    return M
+        if rng.integers(0, 4) == 0 and room >= 2:
+            # Chained where there is room: roots of x^2 = c.
+            value = np.array([[0, int(rng.choice([2, -1]))], [1, 0]], dtype=object)
+            k = 1 + int(room >= 4 and rng.random() < 0.5)
+        else:
+            value = np.array([[Fraction(int(rng.integers(-2, 3)), int(rng.integers(1, 3)))]])
+        next_one = np.kron(np.eye(k, k=1, dtype=int), np.eye(len(value), dtype=int))
+        made.append(np.kron(np.eye(k, dtype=int), value) + next_one)
+    return block_diag(*made)
 
 
-def conjugated(M, S) -> list[list[Fraction]]:
-    return from_flint(to_flint(S) * to_flint(M) * to_flint(S).inv())
-
-
-def regular(rng: np.random.Generator, size: int, ones: bool) -> list[list[Fraction]]:
-    while True:
-        S = [[Fraction(int(x)) for x in row] for row in rng.integers(-2, 3, (size, size))]
-        if ones:
-            for row in S:
-                row[0] = Fraction(1)
-        if to_flint(S).det() != 0:
-            return S
+def conjugated(rng: np.random.Generator, M: np.ndarray, ones: bool) -> list[list[Fraction]]:
+    """S M S^-1 of a drawn S, whose first column may be ones."""
+    S = flint.fmpq_mat(1, 1)
+    while S.det() == 0:
+        drawn = rng.integers(-2, 3, M.shape)
+        drawn[:, :1] = np.where(ones, 1, drawn[:, :1])
+        S = rational(drawn.tolist())
+    return from_flint(S * rational(M.tolist()) * S.inv())
 
 
 def drawn_layer(seed: int) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
     """An attention with drawn Jordan blocks beside its eigenvalue 1, and an H with others."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 6)), int(rng.integers(1, 5))
-    J = [[Fraction(0)] * n for _ in range(n)]
-    for row, found in zip(J[1:], blocks(rng, n - 1), strict=True):
-        row[1:] = found
-    J[0][0] = Fraction(1)
-    raw = conjugated(J, regular(rng, n, ones=True))
+    raw = conjugated(rng, block_diag(1, blocks(rng, n - 1)), ones=True)
     # Mixed with 11^T/n the eigenvalues other than 1 shrink and the entries become positive.
     t = Fraction(1, 2 + int(n * max(abs(x) for row in raw for x in row)))
     A = [[t * x + (1 - t) / n for x in row] for row in raw]
-    return A, conjugated(blocks(rng, d), regular(rng, d, ones=False))
+    return A, conjugated(rng, blocks(rng, d), ones=False)
 
 
 def coefficients(vector) -> dict[tuple[int, int], flint.fmpq_mat]:

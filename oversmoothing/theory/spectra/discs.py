@@ -292,26 +292,22 @@ def components(centres: Complex, radii: Array) -> NDArray[np.intp]:
     label = np.empty(centres.shape, dtype=np.intp)
     label[...] = np.arange(centres.shape[-1])
     joined = touching.sum(axis=(-2, -1)) > centres.shape[-1]
-    for place in map(tuple, np.argwhere(joined).tolist()) if joined.any() else ():
-        label[place] = _labels(touching[place])
+    if joined.any():
+        label[joined] = _labels(touching[joined])
     return label
 
 
 def _labels(touching: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The component of each of k discs [k], by which of them touch [k, k]."""
-    label: NDArray[np.intp] = np.full(len(touching), -1, dtype=np.intp)
-    alone = touching.sum(axis=1) == 1
-    count = int(np.count_nonzero(alone))
-    label[alone] = np.arange(count)
-    for start in np.flatnonzero(~alone).tolist():
-        if label[start] >= 0:
-            continue
-        front = np.array([start])
-        while len(front):
-            label[front] = count
-            front = np.flatnonzero(touching[front].any(axis=0) & (label < 0))
-        count += 1
-    return label
+    """The component of each disc [..., k], by which of them touch [..., k, k]."""
+    places = np.arange(touching.shape[-1])
+    first, known = np.broadcast_to(places, touching.shape[:-1]), False
+    while not known:
+        # The first of those that each touches, or of those that that one does, until none is left.
+        nearer = np.where(touching, first[..., None, :], len(places)).min(axis=-1)
+        nearer = np.take_along_axis(nearer, nearer, axis=-1)
+        first, known = nearer, np.array_equal(nearer, first)
+    number = np.cumsum(first == places, axis=-1) - 1
+    return np.take_along_axis(number, first, axis=-1)
 
 
 def eigenvector(M: Bounded, discs: Discs, i: int) -> Bounded | None:

@@ -10,7 +10,7 @@ over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -118,15 +118,12 @@ def quotient_products(
     P = None if weights.P is None else weights.P.astype(dtype)
     weights = HeadWeights(P, weights.Q.astype(dtype))
 
-    def product(B: Array, weights: HeadWeights) -> Callable[[Array], Array]:
-        def apply(y: Array) -> Array:
-            moved: Array = through_heads(y, B, weights)
-            return y + moved if residual else moved
-
-        return apply
+    def product(B: Array, weights: HeadWeights, y: Array) -> Array:
+        moved: Array = through_heads(y, B, weights)
+        return y + moved if residual else moved
 
     turned = np.ascontiguousarray(B.swapaxes(1, 2))
-    return product(B, weights), product(turned, weights.transposed)
+    return partial(product, B, weights), partial(product, turned, weights.transposed)
 
 
 def read_heads(A: Any, W: Any, X0: Any, residual: bool) -> tuple[Layer, Entries | None]:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -229,17 +230,12 @@ def _arnoldi_radius(operator: LinearOperator, with_identity: bool) -> Radius:
     moved = operator.matvec(start) - (start if with_identity else 0.0)
     # Weak heads leave every eigenvalue near 1: relative to 1, any vector would be converged.
     added = min(1.0, float(np.linalg.norm(moved) / np.linalg.norm(start)))
-    options: dict[str, Any] = {
-        "k": min(_WANTED, size - 2),
-        "ncv": min(_ARNOLDI_VECTORS, size - 1),
-        "which": "LM",
-        "v0": start,
-        "maxiter": _RESTARTS,
-        "tol": max(EPS, _TOLERANCE * added),
-    }
+    largest = partial(
+        eigs, k=min(_WANTED, size - 2), ncv=min(_ARNOLDI_VECTORS, size - 1), which="LM", v0=start,
+        maxiter=_RESTARTS, tol=max(EPS, _TOLERANCE * added),
+    )  # fmt: skip
     try:
-        values, right = eigs(operator, **options)
-        left_values, left = eigs(operator.H, **options)
+        (values, right), (left_values, left) = largest(operator), largest(operator.H)
     except ArpackError as failure:
         return Radius(None, math.inf, "arnoldi", f"Arnoldi's method did not converge ({failure})")
     place = int(np.argmax(np.abs(values)))

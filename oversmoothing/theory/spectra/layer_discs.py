@@ -245,9 +245,9 @@ def minimum_by(values: Array, group: NDArray[np.intp]) -> Array:
     count = int(group.max()) + 1
     if count == len(group):
         return values
-    order = np.argsort(group, kind="stable")
-    starts = np.searchsorted(group[order], np.arange(count))
-    return np.minimum.reduceat(values[order], starts, axis=0)
+    least = np.full((count, *values.shape[1:]), np.inf)
+    np.minimum.at(least, group, values)
+    return least
 
 
 def radius_in_balls(a: Sequence[flint.acb], h: Iterable[flint.acb]) -> flint.arb:

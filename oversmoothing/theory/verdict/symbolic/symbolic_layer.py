@@ -8,11 +8,12 @@ what sympy cannot settle of rows and signs is a condition in `assumed`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import permutations
+from operator import add, mul, sub, truediv
 from typing import Any
 
 import sympy as sp
@@ -25,13 +26,7 @@ from oversmoothing.theory.numbers.exact import Matrix, rows_of
 from oversmoothing.theory.support.errors import InputError
 
 _VALUE = sp.Dummy("x")
-_OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: lambda x, y: x + y,
-    ast.Sub: lambda x, y: x - y,
-    ast.Mult: lambda x, y: x * y,
-    ast.Div: lambda x, y: x / y,
-    ast.Pow: lambda x, y: x**y,
-}
+_OPERATIONS = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.Pow: pow}
 
 
 class _Words(StrPrinter):
