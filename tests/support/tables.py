@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import flint
+import numpy as np
 import pytest
 
 from oversmoothing.theory.verdict.verdict import Verdict, verdict
@@ -39,6 +40,10 @@ def matrix(text: Any) -> Rows:
 def floats(text: Any) -> list[list[float]]:
     """The same numbers, each rounded to binary64."""
     return [[float(x) for x in row] for row in matrix(text)]
+
+
+# Of an array of floats, or of integers, the fractions that they are.
+fractions_of = np.vectorize(Fraction, otypes=[object])
 
 
 def rational(text: Any) -> flint.fmpq_mat:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
 import flint
 import numpy as np
@@ -41,7 +42,7 @@ from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.stages import certify_spectra, decide
 from tests.support.cases import cases
 from tests.support.refusals import refuses
-from tests.support.tables import rational
+from tests.support.tables import fractions_of, rational
 
 Pair = tuple[Fraction, Fraction]
 
@@ -133,12 +134,9 @@ def test_T10_the_radii_bound_the_exact_similarity_of_every_matrix_within_the_err
     if isinstance(found, Failure) or found.basis is None:
         return
     z, k = found.centres, len(M)
-    ends = rng.choice([-1, 1], (k, k)).tolist()
-    moved = [
-        [Fraction(M[i, j]) + ends[i][j] * Fraction(error[i, j]) for j in range(k)] for i in range(k)
-    ]
+    moved = fractions_of(M) + rng.choice([-1, 1], (k, k)) * fractions_of(error)
     P = rational(found.basis[0].tolist())
-    E = P.inv() * rational(moved) * P
+    E = P.inv() * rational(moved.tolist()) * P
     D = np.diag(z.real).astype(object)
     partner = np.arange(k) + np.sign(z.imag).astype(int)
     for p, q in enumerate(partner.tolist()):
@@ -189,25 +187,17 @@ def test_T10_vectors_of_a_disc_that_is_alone_are_within_their_bounds(seed):
 def test_T1c_the_quotient_within_its_bound_is_that_of_every_attention_of_the_cell(bits):
     """In fractions: Q^T A' Q through B' (the same entries up to the square root of n = 4)."""
     rng = np.random.default_rng(3)
-    for n in (4, 9):
-        root = 2 if n == 4 else 3
-        for _ in range(6):
-            raw = rng.random((n, n)) ** 4
-            A, error = normalised(raw, 2.0**-bits)
-            moved = [
-                [Fraction(x) * (1 + Fraction(int(rng.choice([-1, 1])), 2**bits)) for x in row]
-                for row in raw.tolist()
-            ]
-            exact = [[x / sum(row) for x in row] for row in moved]
-            means = [sum(row[j] for row in exact) / n for j in range(n)]
-            C = [[x - m for x, m in zip(row, means, strict=True)] for row in exact]
-            rho = Fraction(root + 1)
-            B, bound = (x[0] for x in quotient_within(A[None], error[None]))
-            for i in range(1, n):
-                for j in range(1, n):
-                    true = C[i][j] - C[i][0] / rho - C[0][j] / rho + C[0][0] / rho**2
-                    assert abs(true - Fraction(B[i - 1, j - 1])) <= Fraction(bound[i - 1, j - 1])
-            assert np.abs(B - quotient(A)).max() < 1e-14 and bound.max() < 64 * 2.0**-bits
+    for root in (2, 3) * 6:
+        raw, rho = rng.random((root**2, root**2)) ** 4, Fraction(root + 1)
+        A, error = normalised(raw, 2.0**-bits)
+        ends = fractions_of(rng.choice([-1, 1], raw.shape)) / 2**bits
+        moved = fractions_of(raw) * (1 + ends)
+        exact = moved / moved.sum(axis=1, keepdims=True)
+        C = exact - exact.sum(axis=0) / root**2
+        true = C[1:, 1:] - C[1:, :1] / rho - C[:1, 1:] / rho + C[0, 0] / rho**2
+        B, bound = (x[0] for x in quotient_within(A[None], error[None]))
+        assert (np.abs(true - fractions_of(B)) <= fractions_of(bound)).all()
+        assert np.abs(B - quotient(A)).max() < 1e-14 and bound.max() < 64 * 2.0**-bits
 
 
 def test_T10_symmetric_matrices_with_repeated_eigenvalues_are_enclosed():
@@ -392,11 +382,9 @@ def test_T10_the_bounds_hold_for_points_of_the_discs_in_fractions():
         a, h = rng.standard_normal(2).tolist()
         r, s = (10.0 ** rng.uniform(-20, 0, 2)).tolist()
         found = quotient_radius(discs([a], r), discs([h], s))
-        for p in (-1, 0, 1):
-            for q in (-1, 0, 1):
-                x = Fraction(a) + p * Fraction(r)
-                y = Fraction(h) + q * Fraction(s)
-                assert Fraction(found.low) <= abs(1 + x * y) <= Fraction(found.high)
+        for p, q in product((-1, 0, 1), repeat=2):
+            x, y = Fraction(a) + p * Fraction(r), Fraction(h) + q * Fraction(s)
+            assert Fraction(found.low) <= abs(1 + x * y) <= Fraction(found.high)
 
 
 def test_only_an_exact_zero_gives_exactly_one():

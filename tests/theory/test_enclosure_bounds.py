@@ -16,6 +16,7 @@ from oversmoothing.theory.layer.attention import (
     softmax_within,
 )
 from oversmoothing.theory.layer.layer import Layer
+from oversmoothing.theory.numbers.exact import from_flint
 from oversmoothing.theory.numbers.rounding import (
     TINY,
     UNIT,
@@ -30,7 +31,7 @@ from oversmoothing.theory.spectra.discs import components
 from oversmoothing.theory.verdict import stages
 from tests.support.cases import cases
 from tests.support.refusals import refuses
-from tests.support.tables import rational
+from tests.support.tables import fractions_of, rational
 
 U = Fraction(1, 2**53)
 SMALL = Fraction(1, 2**1074)
@@ -83,45 +84,31 @@ def draw_factors(rng, kind, rows, k, columns):
     return P, Q
 
 
-def table(M):
-    return [[Fraction(int(x.p), int(x.q)) for x in row] for row in M.tolist()]
+def exact_product(P, Q):
+    return np.array(from_flint(rational(P.tolist()) * rational(Q.tolist())))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_products_stay_within_their_bounds_exactly(kind):
     rng = np.random.default_rng(KINDS.index(kind))
-    tried = 0
     for _ in range(60):
         rows, k, columns = (int(x) for x in rng.integers(1, (5, 60, 5)))
         P, Q = draw_factors(rng, kind, rows, k, columns)
-        computed, upper = P @ Q, upper_product(np.abs(P), np.abs(Q))
-        exact = table(rational(P.tolist()) * rational(Q.tolist()))
-        moduli = table(rational(np.abs(P).tolist()) * rational(np.abs(Q).tolist()))
-        for i in range(rows):
-            for j in range(columns):
-                bound = Fraction(gamma(k)) * Fraction(upper[i, j]) + k * Fraction(TINY)
-                assert abs(Fraction(computed[i, j]) - exact[i][j]) <= bound
-                assert moduli[i][j] <= Fraction(upper[i, j])
-                tried += 1
-        sums = upper_sum(np.abs(P))
-        for i in range(rows):
-            assert Fraction(sums[i]) >= sum(map(Fraction, np.abs(P[i])))
-    assert tried > 300
+        upper = fractions_of(upper_product(np.abs(P), np.abs(Q)))
+        off = np.abs(fractions_of(P @ Q) - exact_product(P, Q))
+        assert (off <= Fraction(gamma(k)) * upper + k * Fraction(TINY)).all()
+        assert (exact_product(np.abs(P), np.abs(Q)) <= upper).all()
+        exact = fractions_of(np.abs(P)).sum(axis=1)
+        assert (fractions_of(upper_sum(np.abs(P))) >= exact).all()
     # Of a stack too as many terms count as are summed.
     assert (upper_sum(np.zeros((9, 2, 5))) == 5 * TINY).all()
 
 
 def test_the_exponential_is_within_its_error():
     rng = np.random.default_rng(2)
-    t = -np.concatenate(
-        [
-            rng.uniform(0, 1, 1500),
-            rng.uniform(0, 760, 2500),
-            10.0 ** rng.uniform(-320, 2.9, 1000),
-            np.log(2) * (np.arange(800) + 0.5),
-            [0.0, 800.0, 745.1, 745.2, 744.4],
-        ]
-    )
+    drawn = rng.uniform(0, 1, 1500), rng.uniform(0, 760, 2500), 10.0 ** rng.uniform(-320, 2.9, 1000)
+    halves = np.log(2) * (np.arange(800) + 0.5)
+    t = -np.concatenate([*drawn, halves, [0.0, 800.0, 745.1, 745.2, 744.4]])
     with at_precision(200):
         for x, value in zip(t, bounded_exp(t), strict=True):
             truth = flint.arb(float(x)).exp()
@@ -136,16 +123,11 @@ def test_the_exponential_is_within_its_error():
 @pytest.mark.parametrize("scale", [1.0, -1.0, 2.0**300])
 def test_discs_that_touch_within_rounding_are_joined(scale):
     """|1 - (1 + t)| <= 8 u + (r + s)(1 + 8 u)."""
-    for gap, radius, joined in (
-        (2 * UNIT, 0.0, True),
-        (8 * UNIT, 0.0, True),
-        (10 * UNIT, 0.0, False),
-        (0.5, 0.25, True),
-        (0.5 + 32 * UNIT, 0.25, False),
-    ):
+    apart = ((10 * UNIT, 0.0), (0.5 + 32 * UNIT, 0.25))
+    for gap, radius in ((2 * UNIT, 0.0), (8 * UNIT, 0.0), (0.5, 0.25), *apart):
         centres = scale * np.array([1.0, 1.0 + gap])
         label = components(centres + 0j, np.full(2, radius * abs(scale)))
-        assert (label[0] == label[1]) == joined
+        assert (label[0] == label[1]) == ((gap, radius) not in apart)
 
 
 def test_T1h_a_weight_that_underflows_is_not_taken_for_a_zero():
@@ -176,17 +158,14 @@ def test_T10_a_softmax_within_holds_those_of_all_logits_that_round_to_the_same(s
     with at_precision(200):
         for _ in range(20):
             ends = moved * rng.integers(-1, 2, logits.shape)
-            for i, row in enumerate(logits.tolist()):
+            for row, end, its, off in zip(logits, ends, A, error, strict=True):
                 weights = [
-                    flint.arb(0)
-                    if x == -np.inf
-                    else (flint.arb(x) * (1 + flint.arb(int(ends[i, j])) / 2**53)).exp()
-                    for j, x in enumerate(row)
+                    (flint.arb(float(x)) * (1 + flint.arb(int(e)) / 2**53)).exp()
+                    for x, e in zip(row, end, strict=True)
                 ]
                 total = sum(weights, flint.arb(0))
-                for j, weight in enumerate(weights):
-                    gap = abs(weight / total - flint.arb(float(A[i, j])))
-                    assert not gap > flint.arb(float(error[i, j]))
+                for weight, a, width in zip(weights, its, off, strict=True):
+                    assert not abs(weight / total - flint.arb(float(a))) > flint.arb(float(width))
 
 
 def test_T10_a_stack_of_attentions_is_enclosed_as_each_of_it_is():
