@@ -48,19 +48,18 @@ def test_T4e_the_resolvent_of_X_0_is_the_generating_function_of_its_states(A, H,
     """The terms of N(z)/p(z) in powers of 1/z are the states, times the powers of the scale."""
     found, A, H, X0 = found_of(A, H, X0), matrix(A), matrix(H), matrix(X0)
     part = found.part(identity(len(A)))
-    p = [int(c) for c in part.denominator.coeffs()]
-    degree = len(p) - 1
+    p, degree = part.denominator, part.denominator.degree()
+    depths = range(2 * degree + 2)
     common = math.lcm(*(x.denominator for row in X0 for x in row))
-    states = exact_state(A, H, X0, range(2 * degree + 2))
+    states = exact_state(A, H, X0, depths)
+    below = flint.fmpz_poly([p[degree - k] for k in range(degree + 1)])
     for k, numerator in enumerate(part.numerators):
-        terms = []
-        for depth, state in states.items():
-            index = degree - 1 - depth
-            value = int(numerator[index]) if index >= 0 else 0
-            value -= sum(p[degree - i] * terms[depth - i] for i in range(1, min(depth, degree) + 1))
-            terms.append(value)
-            i, j = divmod(k, len(H))
-            assert value == state[i][j] * found.scale**depth * common
+        i, j = divmod(k, len(H))
+        terms = [states[L][i][j] * found.scale**L * common for L in depths]
+        assert all(x.denominator == 1 for x in terms)
+        above = flint.fmpz_poly([int(x) for x in terms]) * below
+        right = [int(numerator[degree - 1 - L]) if degree > L else 0 for L in depths]
+        assert [above[L] for L in depths] == right
 
 
 @pytest.mark.parametrize("start", ["3; 6", "1; 4"])

@@ -12,6 +12,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import is_dataclass
 from os import PathLike
 from pathlib import Path
@@ -66,7 +67,7 @@ def parse_json(text: str, name: str) -> Any:
         ) from error
     except RecursionError as error:
         raise InputError(f"{name} is nested too deeply to be read") from error
-    if _depth(value) > DEPTH:
+    if _is_deeper(value, DEPTH):
         raise InputError(f"{name} is nested too deeply to be read (more than {DEPTH} levels)")
     return value
 
@@ -95,18 +96,12 @@ def _shown(keys: list[str]) -> str:
     return ", ".join(shown) + (" ..." if len(keys) > 8 else "")
 
 
-def _depth(value: Any) -> int:
-    """Levels of nesting, counted without recursion."""
-    depth, level = 0, [value]
-    while level:
-        inner = [
-            list(each.values()) if isinstance(each, dict) else each
-            for each in level
-            if isinstance(each, dict | list)
-        ]
-        depth += bool(inner)
-        level = [each for group in inner for each in group]
-    return depth
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether it is nested in more than so many levels."""
+    inner = value.values() if isinstance(value, dict) else value
+    return isinstance(value, dict | list) and (
+        levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
+    )
 
 
 # The largest text that is read: a certificate of n = 197 and d = 768 has some 16 MiB.
@@ -186,16 +181,14 @@ class _Staged:
         self.path = Path(path)
         self.new: str | None = None
         self.former: str | None = None
+        self.mode: int | None = None
         self.lost = False
-        try:
-            info = os.stat(path)
-        except FileNotFoundError:
-            self.mode = None
-        else:
-            if not stat.S_ISREG(info.st_mode):
-                what = "a folder" if stat.S_ISDIR(info.st_mode) else "a device or a pipe"
+        with suppress(FileNotFoundError):
+            kind = os.stat(path).st_mode
+            if not stat.S_ISREG(kind):
+                what = "a folder" if stat.S_ISDIR(kind) else "a device or a pipe"
                 raise InputError(f"cannot write '{path}': it is {what}, no regular file")
-            self.mode = stat.S_IMODE(info.st_mode) & 0o777
+            self.mode = stat.S_IMODE(kind) & 0o777
         # Where a link leads: the link itself stays.
         self.target = Path(os.path.realpath(path))
 
