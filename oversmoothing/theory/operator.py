@@ -249,10 +249,11 @@ class _Exact:
         h_values, a_values = (eigenvalues(factors(M)) for M in self.matrices)
         for h, a in product(h_values, sorted(a_values, key=lambda a: not a.is_one)):
             mode = Mode(a, h)
-            numbers = (complex(x.ball(128).mid()) for x in (h, a, mode))
+            value, attention, multiplier = (complex(x.ball(128).mid()) for x in (h, a, mode))
             yield Eigenpair(
-                *numbers, a.is_one, h.factor.multiplicity * a.factor.multiplicity,
-                jordan_size(mode), 0.0, (h.key, a.key), partial(self._chains, h, a),
+                value, attention, multiplier, a.is_one,
+                h.factor.multiplicity * a.factor.multiplicity, jordan_size(mode), 0.0,
+                (h.key, a.key), partial(self._chains, h, a),
             )  # fmt: skip
 
     @cached_property
@@ -340,16 +341,10 @@ class _Floats:
         bound = bound + 4 * _EPS * (1 + np.abs(self.multipliers))
         order = sorted(range(len(a_values)), key=lambda i: i != one)
         for j, i in product(range(len(h_values)), order):
-            numbers = map(complex, (h_values[j], a_values[i], self.multipliers[j, i]))
             yield Eigenpair(
-                *numbers,
-                i == one,
-                1,
-                None,
-                float(bound[j, i]),
-                (j, i),
-                partial(self._vectors, j, i),
-            )
+                complex(h_values[j]), complex(a_values[i]), complex(self.multipliers[j, i]),
+                i == one, 1, None, float(bound[j, i]), (j, i), partial(self._vectors, j, i),
+            )  # fmt: skip
 
     @cached_property
     def dominant(self) -> set[tuple[Any, Any]]:

@@ -8,7 +8,7 @@ what sympy cannot settle of rows and signs is a condition in `assumed`.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -26,7 +26,9 @@ from oversmoothing.theory.numbers.exact import Matrix, rows_of
 from oversmoothing.theory.support.errors import InputError
 
 _VALUE = sp.Dummy("x")
-_OPERATIONS = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.Pow: pow}
+_OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv, ast.Pow: pow,
+}  # fmt: skip
 
 
 class _Words(StrPrinter):
