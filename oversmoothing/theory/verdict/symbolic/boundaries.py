@@ -27,6 +27,7 @@ import sympy as sp
 from oversmoothing.theory.numbers.rounding import doublings
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
 from oversmoothing.theory.verdict.symbolic.symbolic_layer import (
+    AT_ONE,
     EigenvalueClass,
     SymbolicLayer,
     said,
@@ -88,19 +89,18 @@ class Candidates:
                     # Symmetric matrices have real eigenvalues; where D = 0 either formula holds.
                     sign = 1 if M.is_symmetric() else layer.sign(D, strict=False)
                     self.quadratics[D] = sign or None
-        self.consensus = [c for h in layer.value for c in self._squared(h, None)]
-        self.quotient = [
-            c for h in layer.value for a in layer.attention for c in self._squared(h, a)
-        ]
+        self.consensus, self.quotient = (
+            [c for h, a in product(layer.value, side) for c in self._squared(h, a)]
+            for side in ([AT_ONE], layer.attention)
+        )
 
     def _cases(
-        self, each: EigenvalueClass | None
+        self, each: EigenvalueClass
     ) -> Iterator[tuple[dict[Any, int], Radicals, Radicals, int]]:
         """(signs, T, S, sign of the root) of each real root x, as a pair of two x, and of each pair
         of complex roots."""
-        if each is None or each.degree == 1:
-            x = sp.Integer(1) if each is None else each.trace
-            yield {}, {ONE: 2 * x}, {ONE: x**2}, 0
+        if each.degree == 1:
+            yield {}, {ONE: 2 * each.trace}, {ONE: each.trace**2}, 0
             return
         D, T = each.discriminant, each.trace
         for sign in (1, -1) if self.quadratics[D] != -1 else ():
@@ -109,8 +109,8 @@ class Candidates:
         if self.quadratics[D] != 1:
             yield {D: -1}, {ONE: T}, {ONE: each.determinant}, 0
 
-    def _squared(self, h: EigenvalueClass, a: EigenvalueClass | None) -> Iterator[Guarded]:
-        """|1 + h a|^2 of every pair of roots, a None for 1."""
+    def _squared(self, h: EigenvalueClass, a: EigenvalueClass) -> Iterator[Guarded]:
+        """|1 + h a|^2 of every pair of roots."""
         half = sp.Rational(1, 2)
         for (of_h, *x, s), (of_a, *y, t) in product(list(self._cases(h)), list(self._cases(a))):
             if not agree(of_h, of_a):
@@ -201,22 +201,13 @@ class Boundaries:
         known, else of all products."""
         if self.candidates is not None:
             return self._parted(map(self._from_sympy, self.candidates.norms()))
-        consensus = self._distinct(self._moved(h) for h in self.layer.value)
-        quotient = self._distinct(
-            self._moved(h, a) for h, a in product(self.layer.value, self.layer.attention)
-        )
-        pairs = product(consensus, quotient)
+        pairs = product(*map(self._products, ([AT_ONE], self.layer.attention)))
         return self._parted(p.resultant(q, "x") for p, q in pairs if p != q)
 
     def _parted(self, polynomials: Iterable[Any]) -> list[Any]:
         """Their irreducible factors with a parameter, in sympy, each once."""
         factors = {self._to_sympy(f) for p in polynomials for f in self._factors(p)}
         return sorted(factors, key=sp.default_sort_key)
-
-    def _distinct(self, sides: Iterable[Any]) -> list[Any]:
-        """Each factor of the products of the roots of each once."""
-        factors = (factor for P in sides for factor in self._products(P))
-        return list({str(factor): factor for factor in factors}.values())
 
     def edges(self) -> list[Any]:
         """Where an entry of A is 0, or a denominator is."""
@@ -226,23 +217,22 @@ class Boundaries:
         parts = [x for both in of_A for x in both] + [below for _, below in of_H]
         return self._parted(map(self._from_sympy, parts))
 
-    def _moved(self, h: EigenvalueClass, a: EigenvalueClass | None = None) -> Any:
-        """The polynomial in x of 1 + h, or of all 1 + h a."""
-        if a is None:
-            return self._from_sympy(h.polynomial(_X - 1))
-        below = sp.expand(_Y**a.degree * a.polynomial((_X - 1) / _Y))
-        return self._from_sympy(h.polynomial(_Y)).resultant(self._from_sympy(below), "y")
+    def _products(self, attention: Sequence[EigenvalueClass]) -> list[Any]:
+        """The irreducible factors of the polynomials, in x, of all products of two multipliers
+        1 + h a of one pair of classes, each once."""
+        *parameters, _, y = self._context.gens()
+        factors: dict[str, Any] = {}
+        for h, a in product(self.layer.value, attention):
+            below = sp.expand(_Y**a.degree * a.polynomial((_X - 1) / _Y))
+            P = self._from_sympy(h.polynomial(_Y)).resultant(self._from_sympy(below), "y")
+            of_y, m = P.compose(*parameters, y, y, ctx=self._context), P.degrees()[-2]
+            terms = {(*powers[:-1], m - powers[-2]): c for powers, c in P.to_dict().items()}
+            whole = of_y.resultant(self._context.from_dict(terms), "y")
+            factors |= {str(f): f for f in self._factors(whole, of_x=True)}
+        return list(factors.values())
 
-    def _products(self, P: Any) -> Iterator[Any]:
-        """The irreducible factors of the polynomial of all products of two roots of P."""
-        *parameters, x, y = self._context.gens()
-        m = P.degrees()[-2]
-        of_y = P.compose(*parameters, y, y, ctx=self._context)
-        terms = {(*powers[:-1], m - powers[-2]): c for powers, c in P.to_dict().items()}
-        yield from self._factors(of_y.resultant(self._context.from_dict(terms), "y"), x)
-
-    def _factors(self, polynomial: Any, of: Any = None) -> Iterator[Any]:
-        """The irreducible factors that hold a parameter, or the variable `of`."""
+    def _factors(self, polynomial: Any, of_x: bool = False) -> Iterator[Any]:
+        """The irreducible factors that hold a parameter, or x."""
         if polynomial == 0:
             return
         try:
@@ -252,8 +242,7 @@ class Boundaries:
             factors = [(self._from_sympy(f.as_expr()), k) for f, k in whole.factor_list()[1]]
         for factor, _ in factors:
             degrees = factor.degrees()
-            wanted = degrees[-2] if of is not None else any(degrees[:-2])
-            if wanted:
+            if degrees[-2] if of_x else any(degrees[:-2]):
                 yield factor if factor.leading_coefficient() > 0 else -factor
 
     def _from_sympy(self, expression: Any) -> Any:

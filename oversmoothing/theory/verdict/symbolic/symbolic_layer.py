@@ -185,6 +185,10 @@ class EigenvalueClass:
         return sum(c * x**k for k, c in enumerate(reversed(self.coefficients)))
 
 
+# That of consensus, a = 1.
+AT_ONE = EigenvalueClass((sp.Integer(1), sp.Integer(-1)), 1)
+
+
 def spectrum_of(M: Any) -> list[EigenvalueClass]:
     """The eigenvalues of a sympy matrix of rational functions, by irreducible factors."""
     if M.rows == 0:

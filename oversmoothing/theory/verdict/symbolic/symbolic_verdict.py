@@ -271,12 +271,11 @@ class SymbolicVerdict(OfLayer):
         known = self._known_boundaries
         cuts, edges = known.polynomials(), known.edges()
         roots = real_roots([*cuts, *edges], t)
-        samples = between(roots)
+        pieces = [self.exactly({t: x}) for x in between(roots)]
 
         def at(place: int) -> Outcome | None:
-            if place % 2 == 0:
-                return self.exactly({t: samples[place // 2]})
-            return self.on_boundary({t: roots[place // 2]}, at(place - 1), at(place + 1))
+            k, on = divmod(place, 2)
+            return self.on_boundary({t: roots[k]}, *pieces[k : k + 2]) if on else pieces[k]
 
         conditions = intervals(t, roots, at)
         self.undecided = conditions.pop(Outcome.UNDECIDED, sp.false)

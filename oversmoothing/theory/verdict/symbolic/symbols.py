@@ -40,6 +40,7 @@ from oversmoothing.theory.verdict.symbolic.boundaries import (
     three,
 )
 from oversmoothing.theory.verdict.symbolic.symbolic_layer import (
+    AT_ONE,
     EigenvalueClass,
     OfLayer,
     SymbolicLayer,
@@ -67,8 +68,8 @@ class Modes(Candidates):
         k, X0 = layer.n - 1, layer.X0
         self._differences = sp.Matrix(k, layer.d, lambda i, j: X0[i, j] - X0[k, j])
         self._kept: dict[Any, list[Any]] = {}
-        ones = sum(each.multiplicity for each in layer.attention if each.coefficients == (1, -1))
-        self._consensus = EigenvalueClass((sp.Integer(1), sp.Integer(-1)), 1 + ones)
+        ones = [a for a in layer.attention if a.coefficients == AT_ONE.coefficients]
+        self._consensus = replace(AT_ONE, multiplicity=1 + sum(a.multiplicity for a in ones))
         bases = [
             sp.Matrix.vstack(sp.zeros(0, M.rows), *(x for f in factors for x in self._rows(M, f)))
             for M, factors in ((layer.H, layer.value), (layer.quotient, layer.attention))
@@ -89,11 +90,11 @@ class Modes(Candidates):
             self._kept[key] = rows
         return self._kept[key]
 
-    def _squared(self, h: EigenvalueClass, a: EigenvalueClass | None) -> Iterator[Guarded]:
+    def _squared(self, h: EigenvalueClass, a: EigenvalueClass) -> Iterator[Guarded]:
         """Those modes of the pair that X_0 contains somewhere."""
-        layer = self.layer
-        of_a = a or self._consensus
-        M, X = (layer.quotient, self._differences) if a else (layer.A, layer.X0)
+        layer, of_a, M, X = self.layer, a, self.layer.quotient, self._differences
+        if a is AT_ONE:
+            of_a, M, X = self._consensus, layer.A, layer.X0
         left, right = self._rows(M, of_a), self._rows(layer.H, h)
         if all(sp.cancel((x * X * y.T)[0]) == 0 for x, y in product(left, right)):
             return
