@@ -11,7 +11,7 @@ from scipy.linalg import block_diag, expm
 from scipy.sparse.linalg import eigs, expm_multiply
 
 import oversmoothing
-from oversmoothing.theory.numbers.exact import from_flint, to_flint
+from oversmoothing.theory.numbers.exact import from_flint
 from oversmoothing.theory.spectra.chains import companion
 from oversmoothing.theory.verdict.formulas import Outcome
 from tests.support.refusals import refuses
@@ -58,36 +58,26 @@ def drawn_layer(seed: int) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
     return A, conjugated(rng, blocks(rng, d), ones=False)
 
 
-def coefficients(vector) -> dict[tuple[int, int], flint.fmpq_mat]:
-    """The state sum v u^T [n, d] as its coefficients of the powers of the roots of H and of A."""
-    total: dict[tuple[int, int], flint.fmpq_mat] = {}
-    for u, v in vector:
-        for p in range(len(u.table[0])):
-            for q in range(len(v.table[0])):
-                column = to_flint([[row[q]] for row in v.table])
-                part = column * to_flint([[row[p] for row in u.table]])
-                total[p, q] = total[p, q] + part if (p, q) in total else part
-    return total
+def state(vector) -> np.ndarray:
+    """sum v u^T as its coefficients of the powers of the roots of A and of H, [q, p, n, d]."""
+    tables = [[np.array(x.table).T for x in pair] for pair in vector]
+    return sum(v[:, None, :, None] * u[:, None, :] for u, v in tables)
 
 
-def check_relations(pair, chains, A, H) -> int:
+def check_relations(chains, A, H) -> int:
     """op x_(t+1) = (1 + h a) x_(t+1) + x_t exactly, over Q(h) and Q(a); returns the vectors."""
-    u, v = chains[0][0][0]
-    moved_h, moved_a = (
-        companion(flint.fmpq_poly(f.polynomial) / f.polynomial[f.degree])
-        for f in (u.root.factor, v.root.factor)
+    # To multiply by the root of each: the companion matrix.
+    of_h, of_a = (
+        np.array(from_flint(companion(flint.fmpq_poly(f.polynomial) / f.polynomial[f.degree]))).T
+        for f in (x.root.factor for x in chains[0][0][0])
     )
-    A, turned = to_flint(A), to_flint(H).transpose()
     for chain in chains:
-        before = None
+        before = 0
         for vector in chain:
-            X = coefficients(vector)
-            assert any(M != M * 0 for M in X.values())
-            for p, q in X:
-                # op X - X, and h a X by the companion matrices.
-                left = A * X[p, q] * turned
-                right = sum((X[r, s] * (moved_h[r, p] * moved_a[s, q]) for r, s in X), X[p, q] * 0)
-                assert left == (right if before is None else right + before[p, q])
+            X = state(vector)
+            assert (X != 0).any()
+            multiple = np.tensordot(of_h, np.tensordot(of_a, X, 1), (1, 1)).swapaxes(0, 1)
+            assert (multiple + before == A @ X @ H.T).all()
             before = X
     return sum(map(len, chains))
 
@@ -96,22 +86,16 @@ def check_exact(seed: int) -> None:
     A, H = drawn_layer(seed)
     layer = oversmoothing.Layer(A=A, H=H)
     pairs = layer.eigenpairs()
-    turned = [list(map(list, zip(*M, strict=True))) for M in (A, H)]
     for pair in pairs:
-        assert check_relations(pair, pair.right, A, H) == pair.multiplicity
-        assert check_relations(pair, pair.left, *turned) == pair.multiplicity
+        assert check_relations(pair.right, np.array(A), np.array(H)) == pair.multiplicity
+        assert check_relations(pair.left, np.array(A).T, np.array(H).T) == pair.multiplicity
         assert max(map(len, pair.right)) == pair.index
     assert sum(pair.multiplicity for pair in pairs) == layer.n * layer.d
     # The vectors of rational pairs are independent.
-    rational = [
-        [x for row in from_flint(M) for x in row]
-        for pair in pairs
-        for chain in pair.right
-        for vector in chain
-        for M in [coefficients(vector).get((0, 0))]
-        if all(u.is_rational and v.is_rational for u, v in vector)
-    ]
-    assert not rational or to_flint(rational).rank() == len(rational)
+    vectors = (vector for pair in pairs for chain in pair.right for vector in chain)
+    rows = [state(vector).ravel() for vector in vectors if all(
+        u.is_rational and v.is_rational for u, v in vector)]  # fmt: skip
+    assert not rows or rational(rows).rank() == len(rows)
     answer = layer.verdict()
     sides = {pair.consensus for pair in pairs.dominant}
     assert sides == {pair.consensus for pair in answer.dominant}
