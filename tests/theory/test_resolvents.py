@@ -7,12 +7,13 @@ import random
 from fractions import Fraction
 
 import flint
+import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.layer.layer import Layer
-from oversmoothing.theory.numbers.exact import centred, from_flint, product, to_flint, to_float
+from oversmoothing.theory.numbers.exact import centred, from_flint, to_float
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra.algebraic import Factor
@@ -25,7 +26,7 @@ from oversmoothing.theory.verdict.start import start_content
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.cases import cases
 from tests.support.refusals import refuses
-from tests.support.tables import floats, identity, matrix
+from tests.support.tables import floats, identity, matrix, rational
 
 X3 = "1 2; 3 5; -2 1"
 
@@ -95,12 +96,9 @@ def spread(n, kind):
 def alike(values, seed):
     """H with these eigenvalues, each of which may repeat."""
     rng = random.Random(seed)
-    P = [
-        [Fraction(i == j) + (rng.randint(-2, 2) if j > i else 0) for j in range(10)]
-        for i in range(10)
-    ]
-    D = [[Fraction(values[i]) * (i == j) for j in range(10)] for i in range(10)]
-    return product(P, D, from_flint(to_flint(P).inv()))
+    above = [[rng.randint(-2, 2) if j > i else 0 for j in range(10)] for i in range(10)]
+    P = rational(identity(10)) + rational(above)
+    return from_flint(P * rational("diag " + " ".join(values)) * P.inv())
 
 
 @cases(
@@ -157,9 +155,7 @@ def test_T4e_projectors_and_the_resolvent_tell_the_same(seed, n, d):
     rng = random.Random(seed)
     causal, even = rng.random() < 0.3, rng.random() < 0.3
     weights = [[rng.randint(0, 3) + (i == j) for j in range(n)] for i in range(n)]
-    rows = [
-        [w * (j <= i or not causal) for j, w in enumerate(row)] for i, row in enumerate(weights)
-    ]
+    rows = np.tril(weights).tolist() if causal else weights
     A = [[Fraction(x, sum(row)) for x in row] for row in rows]
     A = spread(n, "uniform") if even else A
     H = [[Fraction(rng.randint(-4, 3), 2) for _ in range(d)] for _ in range(d)]
