@@ -33,6 +33,7 @@ def mixing(n: int) -> list[list[str]]:
     return [[f"a + (1-a)/{n}" if i == j else f"(1-a)/{n}" for j in range(n)] for i in range(n)]
 
 
+a, h, k, t, x, y, z = sp.symbols("a h k t x y z", real=True)
 TWO = matrix("(1+a)/2 (1-a)/2; (1-a)/2 (1+a)/2")
 ONE, TURNED, HALF = [["h"]], matrix("h k; -k h"), matrix("3/4 1/4; 1/4 3/4")
 # (A, H, form): real and complex spectra, defective ones, several closed classes.
@@ -211,7 +212,6 @@ def test_conditions_agree_with_the_exact_verdict_at_200_points(name: str) -> Non
 
 def test_one_eigenvalue_smooths_above_zero_and_below_the_threshold() -> None:
     """T2b as a condition: h > 0 or h < -2/(1 + a)."""
-    a, h = sp.symbols("a h", real=True)
     A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
     found = oversmoothing.verdict(A=A, H=sp.Matrix([[h]]))
     threshold = -2 / (1 + a)
@@ -238,22 +238,20 @@ def test_one_eigenvalue_smooths_above_zero_and_below_the_threshold() -> None:
 
 def test_a_turning_h_smooths_outside_the_disc() -> None:
     """T3b as a condition: (1 + a) |h|^2 + 2 Re h > 0."""
-    h, k, a = sp.symbols("h k a", real=True)
     found = oversmoothing.symbolic(TWO, TURNED).verdict()
     assert found.smooths == sp.Gt(sp.expand((1 + a) * (h**2 + k**2) + 2 * h), 0)
 
 
 def test_one_parameter_is_solved_on_the_line_with_its_edges() -> None:
-    h = sp.Symbol("h", real=True)
-    found = oversmoothing.symbolic(HALF, [["h"]]).verdict()
+    found = oversmoothing.symbolic(HALF, ONE).verdict()
     assert found.smooths == sp.Or(h > 0, h < sp.Rational(-4, 3))
-    a = sp.Symbol("a", real=True)
+    # So it is where one of two parameters has its value.
+    assert oversmoothing.symbolic(TWO, ONE).verdict().subs(a="1/2").smooths == found.smooths
     never = oversmoothing.symbolic(TWO, [["-1/2"]]).verdict()
     assert never.smooths is sp.false and never.ties == sp.Eq(a, 1)
     assert never.does_not == sp.And(a >= -1, a < 1)
     # An irrational boundary: h^2 - 2 = 0 multiplied into the eigenvalue.
     crossing = oversmoothing.symbolic(HALF, [["t**2 - 2"]]).verdict()
-    t = sp.Symbol("t", real=True)
     assert crossing.ties.subs(t, sp.sqrt(2)) == sp.true
     assert crossing.subs(t=2) is Outcome.SMOOTHING and crossing.subs(t=1) is Outcome.NON_SMOOTHING
 
@@ -266,13 +264,6 @@ def test_a_sum_that_cancels_to_a_number_has_its_sign() -> None:
     assert (sign, rest) == (-1, [(h, 1)])
 
 
-def test_part_of_the_parameters_leaves_a_verdict_on_the_others() -> None:
-    found = oversmoothing.symbolic(TWO, [["h"]]).verdict()
-    rest = found.subs(a="1/2")
-    h = sp.Symbol("h", real=True)
-    assert rest.smooths == sp.Or(h > 0, h < sp.Rational(-4, 3))
-
-
 def test_each_cell_has_the_exact_verdict_of_its_point() -> None:
     for name in ("one", "ring-5"):
         A, H, _ = CASES[name]
@@ -280,8 +271,7 @@ def test_each_cell_has_the_exact_verdict_of_its_point() -> None:
         cells = symbols.verdict().cells()
         assert {cell.outcome for cell in cells} == {Outcome.SMOOTHING, Outcome.NON_SMOOTHING}
         for cell in cells:
-            right = exact_verdict(symbols.layer, cell.point)
-            assert cell.outcome is right
+            assert cell.outcome is exact_verdict(symbols.layer, cell.point)
     with pytest.raises(InputError, match="one or two parameters"):
         oversmoothing.symbolic(*CASES["both-turning"][:2]).verdict().cells()
 
@@ -289,7 +279,6 @@ def test_each_cell_has_the_exact_verdict_of_its_point() -> None:
 def test_what_is_assumed_is_stated_and_never_taken_in_silence() -> None:
     b = sp.Symbol("b")
     found = oversmoothing.symbolic([["a", 1 - b], [0, 1]], [["h"]])
-    a = sp.Symbol("a", real=True)
     assert sp.Eq(a - b + 1, 1) in found.assumed and sp.Ge(1 - b, 0) in found.assumed
     assert "real b" in str(found.verdict())
     refuses("no attention", lambda: found.verdict().subs(a="1/2", b="1/3", h=1))
@@ -337,7 +326,6 @@ def test_the_symbolic_operator_is_what_its_parts_say(name: str) -> None:
 
 
 def test_a_condition_is_said_in_words_with_brackets_where_and_and_or_mix() -> None:
-    x, y = sp.symbols("x y", real=True)
     mixed = sp.And(sp.Or(sp.Eq(x, 0), x > y), sp.Ne(y, 1))
     assert said(mixed) == "y is not 1 and (x = 0 or x > y)"
     assert said(sp.true) == "always" and said(sp.false) == "never"
@@ -348,9 +336,7 @@ def test_a_condition_is_said_in_words_with_brackets_where_and_and_or_mix() -> No
 
 
 def test_a_picture_says_what_its_letters_are_and_gives_the_matrices_or_their_sizes() -> None:
-    h, a = sp.symbols("h a", real=True)
-    A = [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]]
-    region = oversmoothing.Layer(A=A, H=[[h]]).region(h=(-3, 1), a=(-1, 1))
+    region = oversmoothing.Layer(A=TWO, H=ONE).region(h=(-3, 1), a=(-1, 1))
     assert region.caption == [
         "smooths iff h > 0 or h < -2/(a + 1), for -1 < a < 1",
         "A = [[a/2 + 1/2, 1/2 - a/2], [1/2 - a/2, a/2 + 1/2]]",
@@ -367,7 +353,6 @@ def test_a_picture_says_what_its_letters_are_and_gives_the_matrices_or_their_siz
 
 def test_a_coefficient_that_vanishes_changes_the_mode_that_decides() -> None:
     """T4e on T2b: w = (1, 1) and (1, -1); with H = -1/2 it never smooths, and h decides else."""
-    x, y, h, a = sp.symbols("x y h a", real=True)
     found = oversmoothing.verdict(A=HALF, H=[["-1/2"]], X0=[[x], [y]])
     assert found.smooths is sp.false and found.ties is sp.false
     assert found.does_not == sp.Ne(x - y, 0)
@@ -381,14 +366,12 @@ def test_a_coefficient_that_vanishes_changes_the_mode_that_decides() -> None:
     assert "another mode, |mu|^2 = (a*h + 1)**2: in X0 iff x - y is not 0" in str(found)
     # GT14: all eigenvalues of H in [-1, 0], and it smooths from this X_0 alone.
     special = oversmoothing.symbolic(HALF, [["0", "0"], ["0", "-1"]], [["1", 1], ["z", "-1"]])
-    z = sp.Symbol("z", real=True)
     assert special.verdict().smooths == sp.And(sp.Eq(z - 1, 0), sp.Ne(z + 1, 0))
     assert special.verdict().subs(z=1) is Outcome.SMOOTHING
 
 
 def test_where_eigenvalues_meet_or_attention_has_a_zero_subs_answers_all_the_same() -> None:
     found = oversmoothing.symbolic(*STARTS["triangular"]).verdict()
-    h, k = sp.symbols("h k", real=True)
     assert found.where == sp.Ne(h - k, 0)
     # A Jordan block there: from (0, 1) it is contained whole.
     point = {"h": 1, "k": 1, "x": 0, "y": 1}
