@@ -36,69 +36,64 @@ def mixing(n: int) -> list[list[str]]:
 a, h, k, t, x, y, z = sp.symbols("a h k t x y z", real=True)
 TWO = matrix("(1+a)/2 (1-a)/2; (1-a)/2 (1+a)/2")
 ONE, TURNED, HALF = [["h"]], matrix("h k; -k h"), matrix("3/4 1/4; 1/4 3/4")
-# (A, H, form): real and complex spectra, defective ones, several closed classes.
+# (A, H): real and complex spectra, defective ones, several closed classes.
 CASES = {
-    "one": (TWO, ONE, "closed form"),
-    "diagonal": (TWO, matrix("h 0; 0 k"), "closed form"),
-    "symmetric": (matrix("1/2+a 1/2-a; 1/2-a 1/2+a"), matrix("h k; k h"), "closed form"),
-    "turning": (TWO, TURNED, "closed form"),
-    "any-2x2": (TWO, matrix("h k; l m"), "closed form"),
-    "two-rates": (matrix("1-p p; q 1-q"), ONE, "closed form"),
-    "jordan": (TWO, matrix("h 1; 0 h"), "closed form"),
-    "turning-attention": (circulant("p q 1-p-q"), ONE, "closed form"),
-    "both-turning": (circulant("p q 1-p-q"), TURNED, "closed form"),
-    "mixing-3": (mixing(3), matrix("h 1; k h"), "closed form"),
-    "causal": (matrix("1 0 0; p 1-p 0; q 1/4 3/4-q"), ONE, "closed form"),
-    "symmetric-3": (
-        matrix("1-p-q p q; p 1-p 0; q 0 1-q"), matrix("h 1/2; 1/2 k"), "closed form"
-    ),
-    "classes": (matrix("1-p p 0; q 1-q 0; 0 0 1"), ONE, "closed form"),
-    "path-4": (matrix("1-a a 0 0; a 1-2*a a 0; 0 a 1-2*a a; 0 0 a 1-a"), ONE, "closed form"),
-    "ring-4": (circulant("p q 0 1-p-q"), ONE, "closed form"),
+    "one": (TWO, ONE),
+    "diagonal": (TWO, matrix("h 0; 0 k")),
+    "symmetric": (matrix("1/2+a 1/2-a; 1/2-a 1/2+a"), matrix("h k; k h")),
+    "turning": (TWO, TURNED),
+    "any-2x2": (TWO, matrix("h k; l m")),
+    "two-rates": (matrix("1-p p; q 1-q"), ONE),
+    "jordan": (TWO, matrix("h 1; 0 h")),
+    "turning-attention": (circulant("p q 1-p-q"), ONE),
+    "both-turning": (circulant("p q 1-p-q"), TURNED),
+    "mixing-3": (mixing(3), matrix("h 1; k h")),
+    "causal": (matrix("1 0 0; p 1-p 0; q 1/4 3/4-q"), ONE),
+    "symmetric-3": (matrix("1-p-q p q; p 1-p 0; q 0 1-q"), matrix("h 1/2; 1/2 k")),
+    "classes": (matrix("1-p p 0; q 1-q 0; 0 0 1"), ONE),
+    "path-4": (matrix("1-a a 0 0; a 1-2*a a 0; 0 a 1-2*a a; 0 0 a 1-a"), ONE),
+    "ring-4": (circulant("p q 0 1-p-q"), ONE),
     "cubic-attention": (
-        matrix("p 0 1-p 0; 1/4 1/4 1/4 1/4; 0 1/2 1/2 0; 1/3 0 p/2 2/3-p/2"), ONE, "cells"
+        matrix("p 0 1-p 0; 1/4 1/4 1/4 1/4; 0 1/2 1/2 0; 1/3 0 p/2 2/3-p/2"), ONE
     ),
     "symmetric-4": (
-        matrix("1-p p 0 0; p .5-p .5 0; 0 .5 .25 .25; 0 0 .25 .75"), matrix("h 1; 1 -h"),
-        "closed form",
+        matrix("1-p p 0 0; p .5-p .5 0; 0 .5 .25 .25; 0 0 .25 .75"), matrix("h 1; 1 -h")
     ),
-    "mixing-5": (mixing(5), matrix("h k; 1 h"), "closed form"),
-    "ring-5": (circulant("a 1-a 0 0 0"), ONE, "cells"),
+    "mixing-5": (mixing(5), matrix("h k; 1 h")),
+    "ring-5": (circulant("a 1-a 0 0 0"), ONE),
     "line-5": (
         matrix("1-a a 0 0 0; a/2 1-a a/2 0 0; 0 a/2 1-a a/2 0; 0 0 a/2 1-a a/2; 0 0 0 a 1-a"),
-        [["-3/2"]], "closed form",
+        [["-3/2"]],
     ),
-    "cubic-values": (TWO, matrix("h 1 0; 0 h 1; k 0 -1"), "cells"),
+    "cubic-values": (TWO, matrix("h 1 0; 0 h 1; k 0 -1")),
 }  # fmt: skip
+CELLS = ("cubic-attention", "ring-5", "cubic-values")  # where there is no closed form
 # (A, H, X0): spectra real, complex on one side and on both, defective, of several closed classes.
 STARTS = {
     "one": (TWO, ONE, matrix("x; y")),
     "start-alone": (HALF, matrix("-4/3 0; 0 -1/2"), matrix("x y; z 1")),
-    "diagonal": (*CASES["diagonal"][:2], matrix("x y; y 1")),
+    "diagonal": (*CASES["diagonal"], matrix("x y; y 1")),
     "triangular": (HALF, matrix("h 1; 0 k"), matrix("x y; 0 1")),
-    "any-2x2": (*CASES["any-2x2"][:2], matrix("1 x; y x")),
+    "any-2x2": (*CASES["any-2x2"], matrix("1 x; y x")),
     "turning": (TWO, TURNED, matrix("x y; y x")),
-    "two-rates": (*CASES["two-rates"][:2], matrix("x; 1-x")),
-    "jordan": (*CASES["jordan"][:2], matrix("x y; 1 y")),
-    "turning-attention": (*CASES["turning-attention"][:2], matrix("x; y; 1")),
+    "two-rates": (*CASES["two-rates"], matrix("x; 1-x")),
+    "jordan": (*CASES["jordan"], matrix("x y; 1 y")),
+    "turning-attention": (*CASES["turning-attention"], matrix("x; y; 1")),
     "both-turning": (circulant("1/10 4/5 1/10"), TURNED, matrix("x y; -x y; 0 1")),
     # (h, a) and (h, conj a) apart: x of the one, y of the other.
     "turning-together": (
         circulant("1/10 1/2 1/10 3/10"), TURNED, matrix("1+x+y z; 1 z+y-x; 1-x-y z; 1 z+x-y")
     ),
-    "causal": (*CASES["causal"][:2], matrix("x; y; 1")),
-    "classes": (*CASES["classes"][:2], matrix("x; y; 1")),
-    "mixing-3": (*CASES["mixing-3"][:2], matrix("x 0; 1 y; 0 y")),
-    "path-4": (*CASES["path-4"][:2], matrix("x; y; y; x")),
+    "causal": (*CASES["causal"], matrix("x; y; 1")),
+    "classes": (*CASES["classes"], matrix("x; y; 1")),
+    "mixing-3": (*CASES["mixing-3"], matrix("x 0; 1 y; 0 y")),
+    "path-4": (*CASES["path-4"], matrix("x; y; y; x")),
 }  # fmt: skip
 WORDS = {
     "smooths": Outcome.SMOOTHING, "ties": Outcome.TIE, "does_not": Outcome.NON_SMOOTHING,
     "trivial": Outcome.TRIVIAL, "undefined": Outcome.UNDEFINED,
 }  # fmt: skip
-# What is checked at points, (A, H, X0) and the form.
-ASKED = {name: ((A, H), form) for name, (A, H, form) in CASES.items()} | {
-    f"{name} in X0": (start, "closed form") for name, start in STARTS.items()
-}
+ASKED = CASES | {f"{name} in X0": start for name, start in STARTS.items()}
 
 
 def drawn_points(found, count: int, seed: int) -> list[dict]:
@@ -157,18 +152,17 @@ def check(name: str, count: int, seed: int) -> tuple[set[Outcome], int]:
     `subs` evaluates them too; where there is no closed form, the oracle beside the verdict.
 
     Returns the outcomes seen, and at how many points X_0 lacks a mode that it has elsewhere."""
-    given, form = ASKED[name]
-    symbols = oversmoothing.symbolic(*given)
+    symbols = oversmoothing.symbolic(*ASKED[name])
     found, alone = symbols.verdict(), symbols.verdict()
     alone._exact = no_verdict
-    assert found.form == form
+    assert found.form == ("cells" if name in CELLS else "closed form")
     seen, inside, lacking = set(), 0, 0
     for point in drawn_points(found, 4 * count, seed):
         if inside == count:
             break
         numbers = [M.xreplace(point) for M in (symbols.layer.A, symbols.layer.H)]
         right = exact_verdict(symbols.layer, point)
-        if form == "cells":
+        if name in CELLS:
             rows = [[[Fraction(str(x)) for x in M.row(i)] for i in range(M.rows)] for M in numbers]
             assert str(right) in truth(*rows).verdict, point
             # The verdict changes on a boundary alone.
@@ -228,7 +222,7 @@ def test_one_eigenvalue_smooths_above_zero_and_below_the_threshold() -> None:
     cases = sp.Or(sp.And(a < 1, h > 0), sp.And(a < 1, h < -2))
     assert when(Outcome.SMOOTHING, cases) == "smooths iff a < 1 and (h > 0 or h < -2)"
     # What is no short condition is not said twice.
-    both = str(oversmoothing.symbolic(*CASES["diagonal"][:2]).verdict())
+    both = str(oversmoothing.symbolic(*CASES["diagonal"]).verdict())
     assert "not (" not in both and "ties iff neither of the others holds" in both
     # W is the transpose, and its factors make it.
     assert oversmoothing.verdict(A=A, W=[[h]]).smooths == found.smooths
@@ -266,14 +260,13 @@ def test_a_sum_that_cancels_to_a_number_has_its_sign() -> None:
 
 def test_each_cell_has_the_exact_verdict_of_its_point() -> None:
     for name in ("one", "ring-5"):
-        A, H, _ = CASES[name]
-        symbols = oversmoothing.symbolic(A, H)
+        symbols = oversmoothing.symbolic(*CASES[name])
         cells = symbols.verdict().cells()
         assert {cell.outcome for cell in cells} == {Outcome.SMOOTHING, Outcome.NON_SMOOTHING}
         for cell in cells:
             assert cell.outcome is exact_verdict(symbols.layer, cell.point)
     with pytest.raises(InputError, match="one or two parameters"):
-        oversmoothing.symbolic(*CASES["both-turning"][:2]).verdict().cells()
+        oversmoothing.symbolic(*CASES["both-turning"]).verdict().cells()
 
 
 def test_what_is_assumed_is_stated_and_never_taken_in_silence() -> None:
@@ -308,7 +301,7 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(words: str, A, H, X0) -> N
 
 @pytest.mark.parametrize("name", ["diagonal", "turning", "ring-4", "jordan", "cubic-values"])
 def test_the_symbolic_operator_is_what_its_parts_say(name: str) -> None:
-    found = oversmoothing.symbolic(*CASES[name][:2])
+    found = oversmoothing.symbolic(*CASES[name])
     x = sp.Symbol("x")
     point = {s: sp.Rational(3 + k, 11 + 2 * k) for k, s in enumerate(found.parameters)}
     M = found.matrix.subs(point)
