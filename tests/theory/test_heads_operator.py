@@ -14,7 +14,12 @@ from oversmoothing.simulations.engine.evolve_heads import Drawn, FromState, PerL
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra import heads_radius
 from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads, read_heads
-from oversmoothing.theory.spectra.heads_radius import Radius, quotient_operator, quotient_radius
+from oversmoothing.theory.spectra.heads_radius import (
+    Radius,
+    dense_radius,
+    quotient_operator,
+    quotient_radius,
+)
 from oversmoothing.theory.verdict.by_discs import _by_subspaces, weights_within
 from oversmoothing.theory.verdict.verdict import heads_verdict
 from tests.support.cases import cases
@@ -155,6 +160,22 @@ def test_weak_heads_are_told_apart_by_what_they_add():
     assert found.verdict == dense.verdict == "SMOOTHING"
     assert 0 < dense.rho_consensus - 1 < 1e-8
     assert abs(found.rho_quotient - dense.rho_quotient) < dense.rho_consensus - dense.rho_quotient
+
+
+def test_drawn_heads_are_decided_as_the_whole_operator_is():
+    seen = set()
+    for seed in range(24):
+        A, W = draw(seed, 7 + seed % 3, 8, 2)
+        layer = layer_of_heads(A, 0.5 * W + (seed % 3 - 1) * 0.4 * np.eye(8))
+        residual = seed % 4 > 0
+        consensus = dense_radius(consensus_block(layer, residual), "dense")
+        exact = quotient_radius(layer, residual)
+        found = quotient_radius(layer, residual, 0, consensus)
+        assert found.value is not None
+        assert (found.value < consensus.value) == (exact.value < consensus.value)
+        assert exact.value <= found.value + found.error + exact.error
+        seen.add((found.method, found.value < consensus.value))
+    assert seen == {("powers", True), ("arnoldi", True), ("arnoldi", False)}
 
 
 @pytest.mark.parametrize(("seed", "shift"), [(0, 0.3), (1, -0.5)])
