@@ -359,7 +359,7 @@ def intervene(
     units = {"predicted": "log10 HFC/LFC", "norm": "of H"}
     return Result(
         "intervene",
-        f"{model.name}: H moved, nothing retrained",
+        f"{model.name}: what moving H, or leaving heads out, does to its tokens",
         {"changes": Table(pd.DataFrame(rows), units)},
         _sentences(model.name, changes, results),
         {"model": model.name, "inputs": results["effect"].shape[1], "seed": seed},
