@@ -9,6 +9,13 @@ from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import (
+    output_folder,
+    read_json,
+    read_text,
+    to_json,
+    write_atomically,
+)
 
 if TYPE_CHECKING:
     from oversmoothing.theory.layer.layer import Entries, Layer
@@ -53,7 +60,6 @@ def verdict(
 
     From which layer on is HFC/LFC surely below a bound? certify CASE --eps 1e-6 proves one.
     """
-    from oversmoothing.theory.support.files import read_json, to_json
     from oversmoothing.theory.verdict.answer import announced
     from oversmoothing.theory.verdict.verdict import answer, check_depths
 
@@ -98,7 +104,6 @@ def certify(
     """
     from oversmoothing.theory.certificate import make_certificate
     from oversmoothing.theory.numbers.exact import to_fraction
-    from oversmoothing.theory.support.files import to_json, write_atomically
     from oversmoothing.theory.verdict.answer import in_lines
     from oversmoothing.theory.verdict.formulas import Outcome
 
@@ -136,7 +141,6 @@ def check(
     """Recompute a certificate by other means, and accept or refuse it (exit status 0 or 1)."""
     from oversmoothing.theory.checker.check import check_certificate
     from oversmoothing.theory.checker.reading import NotACertificate
-    from oversmoothing.theory.support.files import read_text
 
     try:
         checked = check_certificate(read_text(certificate))
@@ -167,7 +171,6 @@ def regions(
     in one of its 24 by 24 squares opens explorer.html at the A and the eigenvalues of H there.
     """
     from oversmoothing.paper_figures.explorer.explorer_page import link_to, write_explorer
-    from oversmoothing.theory.support.files import output_folder, read_json, to_json
     from oversmoothing.theory.verdict.symbolic.region import Region
     from oversmoothing.theory.verdict.symbolic.symbols import symbolic
 

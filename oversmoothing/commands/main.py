@@ -75,11 +75,10 @@ class Command(_Helped, TyperCommand):
 
     def invoke(self, ctx: Any) -> int:
         """Run it; the exit status."""
-        names = [param.name for param in self.params if not param.is_eager]
-        given = {name for name in names if ctx.get_parameter_source(name).name == "COMMANDLINE"}
-        flags = {param.name: typed_as(param) for param in self.params}
-        with opt.typed({flags[name] for name in given}):
-            return int(super().invoke(ctx) or 0)
+        given = (each for each in self.params if not each.is_eager
+                 and ctx.get_parameter_source(each.name).name == "COMMANDLINE")  # fmt: skip
+        opt.TYPED.set(frozenset(map(typed_as, given)))
+        return int(super().invoke(ctx) or 0)
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """The command with its operands, those that may be left out in brackets."""
@@ -303,7 +302,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     app.callback()(_front)
     command = _built(app)
     try:
-        # In a context of its own: that bars are shown ends with the command.
+        # In a context of its own: what was typed, and that bars are shown, end with the command.
         run = copy_context().run
         return int(run(command.main, words, prog_name=_NAME, standalone_mode=False) or 0)
     except InputError as error:

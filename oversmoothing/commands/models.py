@@ -9,6 +9,7 @@ from typer import Argument, Option
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.support.files import json_rows, output_folder, to_json
 
 if TYPE_CHECKING:
     from oversmoothing.experiments.models.model import Model
@@ -136,7 +137,6 @@ def enclose(
 
     from oversmoothing.experiments.enclosures.proving import check_file, prove_boxes, prove_inputs
     from oversmoothing.experiments.models.sources import named_inputs, named_model
-    from oversmoothing.theory.support.files import to_json
 
     opt.needs(box, "--box", "--eps", "--layer")
     if check:
@@ -202,7 +202,6 @@ def train(
     from oversmoothing.experiments.digits.training_config import configurations
     from oversmoothing.experiments.models.pictures import real_inputs
     from oversmoothing.simulations.state import choose_device
-    from oversmoothing.theory.support.files import json_rows, output_folder
 
     configs = configurations(config, variant, seed, recipe)
     pictures = any(each.data != "digits" for each in configs)
@@ -244,7 +243,6 @@ def atlas(
     """
     from oversmoothing.experiments.models.sources import cut_texts, named_inputs, named_model
     from oversmoothing.experiments.study import atlas as made
-    from oversmoothing.theory.support.files import output_folder
 
     if not models and not join:
         raise InputError("no model is named.\nGive MODEL..., or --join FILE.")
@@ -303,7 +301,6 @@ def study(
     from oversmoothing.experiments.study.protocol import TIERS, protocol as read
     from oversmoothing.experiments.study.study_runs import ROWS, cost, read_rows, run_blocks
     from oversmoothing.simulations.state import choose_device
-    from oversmoothing.theory.support.files import output_folder, to_json
 
     if dry_run:
         opt.alone("--dry-run", "NAME", "--protocol", "--task", "--workers", "--json", "--out")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from shutil import get_terminal_size
@@ -17,6 +16,7 @@ from typer import Argument, BadParameter, Option
 
 from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError, unknown
+from oversmoothing.theory.support.files import output_folder, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,17 +94,8 @@ def one_of(kind: str, names: Iterable[str], help: str, *, todo: str = "") -> Any
     )
 
 
-_TYPED: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
-
-
-@contextmanager
-def typed(flags: Iterable[str]) -> Iterator[None]:
-    """While a command runs: the options and operands that were typed, each as it is typed."""
-    token = _TYPED.set(frozenset(flags))
-    try:
-        yield
-    finally:
-        _TYPED.reset(token)
+# While a command runs: the options and operands that were typed, each as it is typed.
+TYPED: ContextVar[frozenset[str]] = ContextVar("typed", default=frozenset())
 
 
 def unread(why: str, *flags: str) -> None:
@@ -112,7 +103,7 @@ def unread(why: str, *flags: str) -> None:
 
     why: completes "--x does nothing ...".
     """
-    given = sorted(_TYPED.get() & set(flags))
+    given = sorted(TYPED.get() & set(flags))
     if given:
         does, it = ("does", "it") if len(given) == 1 else ("do", "them")
         raise InputError(f"{' and '.join(given)} {does} nothing {why}: leave {it} out")
@@ -120,7 +111,7 @@ def unread(why: str, *flags: str) -> None:
 
 def alone(flag: str, *beside: str) -> None:
     """Raise `InputError` for all that was typed but `flag` and what it reads beside itself."""
-    unread(f"beside {flag}", *(_TYPED.get() - {flag, *beside}))
+    unread(f"beside {flag}", *(TYPED.get() - {flag, *beside}))
 
 
 def needs(holds: bool, what: str, *flags: str) -> None:
@@ -205,8 +196,6 @@ def file_in(out: Path | None, report: Path | None, name: str) -> Path | None:
     """The file that --out (or the old --report) names: itself, or NAME in the folder; or none."""
     if report is not None or out is None:
         return report
-    from oversmoothing.theory.support.files import output_folder
-
     return out if out.suffix and not os.path.isdir(out) else output_folder(out) / name
 
 
@@ -214,7 +203,7 @@ def show_progress() -> None:
     """Show from here on how far what takes long is, but beside --json."""
     from oversmoothing.simulations.running import show
 
-    show("--json" not in _TYPED.get())
+    show("--json" not in TYPED.get())
 
 
 def look_up(images: str | None, text: Path | None, data_dir: Path | None) -> None:
@@ -232,8 +221,6 @@ def look_up(images: str | None, text: Path | None, data_dir: Path | None) -> Non
 
 def new_folder(folder: Path) -> Path:
     """The folder, or one beside it where an earlier result lies in it, made."""
-    from oversmoothing.theory.support.files import output_folder
-
     number, free = 1, folder
     while free.is_dir() and any(free.iterdir()):
         number += 1
@@ -248,8 +235,6 @@ def listed(
     rows: Mapping[str, str], as_json: bool, out: Path | None = None, width: int = 24
 ) -> None:
     """Names, each with what is said of it; as JSON one object. Raises `InputError` for --out."""
-    from oversmoothing.theory.support.files import to_json
-
     if out is not None:
         raise InputError("--list names what there is and writes nothing: leave --out out")
     for name, said in {} if as_json else rows.items():
@@ -260,8 +245,6 @@ def listed(
 
 def shown(as_json: bool, value: Any, text: str) -> None:
     """Print the value as JSON and nothing else, or the text."""
-    from oversmoothing.theory.support.files import to_json
-
     print(to_json(value).rstrip("\n") if as_json else text)
 
 
@@ -323,7 +306,6 @@ def finish(
     Raises `InputError` where a file cannot be written.
     """
     from oversmoothing.simulations.drawing.result import saved
-    from oversmoothing.theory.support.files import to_json
 
     if result.picture is None:
         unread("where nothing can be drawn", "--plot")

@@ -3,12 +3,13 @@
 import contextlib
 import re
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
 from oversmoothing.theory.support.errors import InputError, unknown
+from oversmoothing.theory.support.files import output_folder, read_text, to_json, write_atomically
 
 # Of `simulations.drawing.picture`, which imports matplotlib.
 KINDS = ("pdf", "png", "svg")
@@ -30,7 +31,6 @@ def figures(
 ) -> None:  # fmt: skip
     """Draw the figures and tables, each with its data; say what a paper reports beside ours."""
     from oversmoothing.paper_figures import FIGURES, RENAMED, TRAIN, figure, title
-    from oversmoothing.theory.support.files import to_json
 
     wanted: list[str] = []
     todo = f"'oversmoothing figures --list' shows all {len(FIGURES)}"
@@ -54,23 +54,20 @@ def figures(
     from oversmoothing.paper_figures.figure_base import Context
 
     context = Context.checked(out, seed, device)
-    written: dict[str, list[str]] = {}
-    counts: dict[str, str] = {}
-    compared: dict[str, list[str]] = {}
+    told: dict[str, dict[str, Any]] = {"figures": {}, "counts": {}, "compared": {}}
     for k, name in enumerate(wanted, 1):
         print(f"drawing {name} ({k} of {len(wanted)})", file=sys.stderr, flush=True)
-        kinds = format or KINDS[:2]
-        paths = figure(name).make(context, out / "figures", kinds, width)
-        written[name] = [str(path) for path in paths]
-        text = next(path for path in paths if path.suffix == ".txt")
+        paths = figure(name).make(context, out / "figures", format or KINDS[:2], width)
+        caption = next(path for path in paths if path.suffix == ".txt").read_text("utf-8")
         # Behind a caption of one line or more.
-        said = re.split(r"\n(?=\d+ comparisons? with the paper: )", text.read_text("utf-8"))
-        said = said[1].splitlines() if len(said) > 1 else []
-        counts[name], compared[name] = "".join(said[:1]), said[1:]
+        _, *rest = re.split(r"\n(?=\d+ comparisons? with the paper: )", caption)
+        said, written = "".join(rest).splitlines(), [str(path) for path in paths]
+        for key, value in zip(told, (written, "".join(said[:1]), said[1:]), strict=True):
+            told[key][name] = value
         if not as_json:
-            print("\n".join([*said, *written[name]]))
+            print("\n".join([*said, *written]))
     if as_json:
-        print(to_json({"figures": written, "counts": counts, "compared": compared}), end="")
+        print(to_json(told), end="")
 
 
 def explorer(as_json: opt.Json = False, out: opt.Out = opt.RESULTS) -> None:
@@ -80,7 +77,6 @@ def explorer(as_json: opt.Json = False, out: opt.Out = opt.RESULTS) -> None:
     and three metrics. The page is one file that needs no network and computes in the browser.
     """
     from oversmoothing.paper_figures.explorer.explorer_page import write_explorer
-    from oversmoothing.theory.support.files import output_folder
 
     path = str(write_explorer(output_folder(out)))
     opt.shown(as_json, {"written": path}, f"wrote {path}")
@@ -105,7 +101,6 @@ def reproduce(
     """
     from oversmoothing.paper_figures import reproduce as main_job
     from oversmoothing.paper_figures.figure_base import Context
-    from oversmoothing.theory.support.files import read_text
 
     context = Context.checked(out, seed, device)
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
@@ -131,16 +126,14 @@ def remedies(
     differs from the measured one.
     """
     from oversmoothing.experiments.remedies.shift import MOST, REMEDIES, remedy_shifts
-    from oversmoothing.theory.support.files import to_json, write_atomically
 
     todo = f"'oversmoothing remedies --list' shows all {len(REMEDIES)}."
     opt.checked("remedy", REMEDIES, todo)(only or [])
     if names:
         opt.alone("--list", "NAME", "--json", "--out", "--report")
-        rows = {}
-        for name, each in REMEDIES.items():
-            reading = f"; our reading: {each.reading}" if each.reading else ""  # type: ignore[attr-defined]
-            rows[name] = f"{each.paper}{reading}"  # type: ignore[attr-defined]
+        known: dict[str, Any] = REMEDIES
+        rows = {name: "; our reading: ".join(filter(None, (each.paper, each.reading)))
+                for name, each in known.items()}  # fmt: skip
         opt.listed(rows, as_json, out or report, width=22)
         return 0
     path = opt.file_in(out, report, "remedies.csv")

@@ -10,6 +10,7 @@ from typer import Argument, BadParameter, Option
 
 from oversmoothing.commands import Row, forms, options as opt
 from oversmoothing.theory.support import sizes
+from oversmoothing.theory.support.files import output_folder
 
 if TYPE_CHECKING:
     from oversmoothing.simulations.drawing.result import Result
@@ -73,7 +74,6 @@ def _kind(
             import torch
 
             from oversmoothing.experiments.models import sources
-            from oversmoothing.theory.support.files import output_folder
 
             asked = {each.name: given.pop(each.name) for each in own}
             how = {"device": device, "dtype": getattr(torch, dtype) if dtype else None, **given}
@@ -293,7 +293,6 @@ def ladder(
     """
     from oversmoothing.experiments.ladder.climb import ladder as climb, split_inputs
     from oversmoothing.experiments.models.sources import named_model
-    from oversmoothing.theory.support.files import output_folder
 
     opt.look_up(images, text, data_dir)
     opened = named_model(model, out, seed=seed, device="cpu", data_dir=data_dir)

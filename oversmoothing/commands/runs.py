@@ -15,7 +15,7 @@ from oversmoothing.simulations.sweep.config import examples
 from oversmoothing.simulations.sweep.runner import CHUNK
 from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import output_folder
+from oversmoothing.theory.support.files import output_folder, write_atomically
 
 _OF_EVERY_A = ("kind", "temperature")
 _ENSEMBLES = ("iid", "switching", "causal", "following")
@@ -265,7 +265,6 @@ def sweep(
     from oversmoothing.simulations.sweep.points import Points
     from oversmoothing.simulations.sweep.runner import Dask, chosen_backend, run_sweep
     from oversmoothing.simulations.sweep.store import read_table, summary
-    from oversmoothing.theory.support.files import write_atomically
 
     name, chosen = named_config(config, example)
     if figure and len(figure) not in (2, 3):

@@ -112,8 +112,8 @@ def digits_model(name: str, context: Context) -> TrainedModel:
 @dataclass(frozen=True)
 class Shown:
     """label: in a legend. column: of the paper's models, the one that it stands beside. data: what
-    it was trained on ('' for none). model, inputs: as `inspect` takes them; images: how many.
-    trained: of a run of this project, its size and training in words; test_error: in per cent."""
+    it was trained on ('' for none). model, inputs: as `inspect` takes them. trained: of a run of
+    this project, its size and training in words; test_error: in per cent."""
 
     label: str
     column: str
@@ -121,20 +121,14 @@ class Shown:
     data: str
     model: Model
     inputs: Any
-    images: int
     trained: str = ""
     test_error: float = float("nan")
 
 
 def untrained_vit(
-    seed: int,
-    *,
-    width: int = 768,
-    depth: int = 12,
-    heads: int = 12,
-    patch: int = 16,
+    seed: int, *, width: int = 768, depth: int = 12, heads: int = 12, patch: int = 16,
     side: int = 224,
-) -> TimmViT:
+) -> TimmViT:  # fmt: skip
     """A ViT-B/16 in evaluation mode, drawn from a generator of its own; without a classifier.
 
     Of timm's shapes and initialisation: linear weights and positions from a normal of standard
@@ -162,7 +156,7 @@ def _cut_normal(weight: Tensor, generator: torch.Generator) -> None:
 def untrained(context: Context) -> Shown:
     """A ViT-B/16 before training, on scikit-learn's two photographs."""
     model = open_model(untrained_vit(context.seed)).renamed(UNTRAINED)
-    return Shown(UNTRAINED, UNTRAINED, "vit-random", "", model, photographs(2), 2)
+    return Shown(UNTRAINED, UNTRAINED, "vit-random", "", model, photographs(2))
 
 
 def trained_here(context: Context, images: int, untrained: bool = False) -> Iterator[Shown]:
@@ -183,7 +177,7 @@ def trained_here(context: Context, images: int, untrained: bool = False) -> Iter
 def _shown(variant: str, data: str, run: TrainedModel, model: Model, inputs: Any) -> Shown:
     label = f"{LABEL[variant]}, {data}"
     return Shown(
-        label, COLUMN.get(variant, ""), variant, data, model.renamed(label), inputs, len(inputs),
+        label, COLUMN.get(variant, ""), variant, data, model.renamed(label), inputs,
         in_words(run.config) if variant in TRAINED else "", test_error(run),
     )  # fmt: skip
 
@@ -223,5 +217,4 @@ def on_imagenet(images: int) -> Shown | None:
     if not (folder.exists() and Path(within("photographs", None)).exists()):
         return None
     pictures = named_pictures("photographs", images, None)
-    model = open_model(folder).renamed(label)
-    return Shown(label, "DeiT-B/16", "vit", "ImageNet", model, pictures, len(pictures))
+    return Shown(label, "DeiT-B/16", "vit", "ImageNet", open_model(folder).renamed(label), pictures)

@@ -60,9 +60,11 @@ def data(context: base.Context) -> pd.DataFrame:
     frames = []
     of_imagenet = on_imagenet(IMAGES)
     for each in [*trained_here(context, IMAGES, True), *([of_imagenet] if of_imagenet else [])]:
-        known = {name: getattr(each, name) for name in ("variant", "data", "images", "test_error")}
         frame = layer_metrics(each.model, each.inputs)
-        frames.append(frame.assign(model=each.label, trained=each.trained, **known))
+        frames.append(frame.assign(
+            model=each.label, trained=each.trained, variant=each.variant, data=each.data,
+            images=len(each.inputs), test_error=each.test_error,
+        ))  # fmt: skip
     table = pd.concat(frames, ignore_index=True)
     heads = ["model", "variant", "data"]
     return table[[*heads, *(name for name in table if name not in heads)]]

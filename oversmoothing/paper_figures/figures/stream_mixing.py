@@ -6,6 +6,8 @@ certificate tau(R_L ... R_1).
 """
 
 import math
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import flint
@@ -74,8 +76,14 @@ def data(context: Context) -> pd.DataFrame:
     """
     cells = pd.DataFrame([row for panel in PANELS for row in _cells(panel)])
     runs = pd.DataFrame([row for panel in PANELS for row in _runs(panel, context)])
-    layers = pd.concat([_agreement(c, context) for c in (False, True)], ignore_index=True)
-    return pd.concat([cells, runs, layers], ignore_index=True)
+    layers = (_agreement(changing, context) for changing in (False, True))
+    return pd.concat([cells, runs, *layers], ignore_index=True)
+
+
+def _spread(low: float, high: float, number: int, place: float = 0.5) -> list[float]:
+    """A point in each of so many equal parts of [low, high], at a place within it."""
+    points: list[float] = (low + (high - low) * (np.arange(number) + place) / number).tolist()
+    return points
 
 
 def _outcome(panel: str, h: float, amount: float) -> Outcome:
@@ -84,41 +92,30 @@ def _outcome(panel: str, h: float, amount: float) -> Outcome:
     return enclosed_radii(mixing, [flint.acb(float(x)) for x in a], [flint.acb(h)]).outcome()
 
 
-def _cells(panel: str) -> list[dict[str, Any]]:
-    rows = []
-    for amount in (np.arange(MIX_CELLS) + 0.5) / MIX_CELLS:
-        band = safe_band(make_mixing(mixing_of(panel, float(amount))))
+def _cells(panel: str) -> Iterator[dict[str, Any]]:
+    for amount in _spread(0.0, 1.0, MIX_CELLS):
+        band = safe_band(make_mixing(mixing_of(panel, amount)))
         strict = None if band is None or band.strict is None else band.strict[0]
-        for h in H_RANGE[0] + (H_RANGE[1] - H_RANGE[0]) * (np.arange(H_CELLS) + 0.5) / H_CELLS:
-            outcome = _outcome(panel, float(h), float(amount))
-            rows.append(
-                {"kind": "cell", "panel": panel, "h": h, "amount": amount, "outcome": str(outcome),
-                 "band": strict}
-            )  # fmt: skip
-    return rows
+        for h in _spread(*H_RANGE, H_CELLS):
+            yield {"kind": "cell", "panel": panel, "h": h, "amount": amount,
+                   "outcome": str(_outcome(panel, h, amount)), "band": strict}  # fmt: skip
 
 
-def _runs(panel: str, context: Context) -> list[dict[str, Any]]:
+def _runs(panel: str, context: Context) -> Iterator[dict[str, Any]]:
     rng = np.random.default_rng([context.seed, PANELS.index(panel)])
     X0 = rng.standard_normal((STREAMS, len(ATTENTION), 1))
-    rows = []
-    for amount in (np.arange(RUNS_MIX) + 0.5) / RUNS_MIX:
-        for h in H_RANGE[0] + (H_RANGE[1] - H_RANGE[0]) * (np.arange(RUNS_H) + 0.37) / RUNS_H:
-            run = evolve_streams(
-                X0=X0, mixing=mixing_of(panel, float(amount)), attention=ATTENTION,
-                weights=np.array([[h]]), depth=[DEPTH // 2, DEPTH], device=context.device,
-            )  # fmt: skip
-            early, late = run.stack.metrics()["log_hfc_lfc"]
-            slope = (late - early) / (DEPTH - DEPTH // 2)
-            measured = Outcome.TIE
-            if abs(slope) > _MOVES:
-                measured = Outcome.SMOOTHING if slope < 0 else Outcome.NON_SMOOTHING
-            predicted = _outcome(panel, float(h), float(amount))
-            rows.append(
-                {"kind": "run", "panel": panel, "h": h, "amount": amount, "slope": slope,
-                 "measured": str(measured), "outcome": str(predicted)}
-            )  # fmt: skip
-    return rows
+    for amount, h in product(_spread(0.0, 1.0, RUNS_MIX), _spread(*H_RANGE, RUNS_H, 0.37)):
+        run = evolve_streams(
+            X0=X0, mixing=mixing_of(panel, amount), attention=ATTENTION, weights=np.array([[h]]),
+            depth=[DEPTH // 2, DEPTH], device=context.device,
+        )  # fmt: skip
+        early, late = run.stack.metrics()["log_hfc_lfc"]
+        slope = (late - early) / (DEPTH - DEPTH // 2)
+        measured = Outcome.TIE
+        if abs(slope) > _MOVES:
+            measured = Outcome.SMOOTHING if slope < 0 else Outcome.NON_SMOOTHING
+        yield {"kind": "run", "panel": panel, "h": h, "amount": amount, "slope": slope,
+               "measured": str(measured), "outcome": str(_outcome(panel, h, amount))}  # fmt: skip
 
 
 def _agreement(changing: bool, context: Context) -> pd.DataFrame:

@@ -10,6 +10,7 @@ which this ratio fits: a share of 2 ||H||_F starts at 1/sqrt(2) and cannot start
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,7 @@ from oversmoothing.paper_figures.models_shown import (
     untrained,
 )
 from oversmoothing.simulations.drawing.picture import PALETTE, new_figure
-from oversmoothing.simulations.spectra.head_values import (
-    CLASSES,
-    LayerDominance,
-    asymmetry_at_random,
-)
+from oversmoothing.simulations.spectra.head_values import CLASSES, asymmetry_at_random
 from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.support.errors import RequirementError
 
@@ -129,14 +126,12 @@ def dominance_table(models: Mapping[str, StudyNet], pixels: Tensor) -> pd.DataFr
     consensus_within_unit, cases of those layers that consensus wins; layers_beyond_one, layers
     with some h_j < -1.
     """
-    rows = []
-    for name, model in models.items():
-        device = next(model.parameters()).device
-        rows += _rows(name, dominance_by_layer(model, pixels.to(device)))
-    return pd.DataFrame(rows)
+    rows = (_rows(name, model, pixels) for name, model in models.items())
+    return pd.DataFrame([*chain.from_iterable(rows)])
 
 
-def _rows(name: str, layers: list[LayerDominance]) -> list[dict[str, object]]:
+def _rows(name: str, model: StudyNet, pixels: Tensor) -> Iterator[dict[str, object]]:
+    layers = dominance_by_layer(model, pixels.to(next(model.parameters()).device))
     classes = np.stack([layer.classes for layer in layers])
     depth, images = classes.shape
     within = np.array([layer.within_unit for layer in layers])
@@ -154,16 +149,12 @@ def _rows(name: str, layers: list[LayerDominance]) -> list[dict[str, object]]:
         "consensus_within_unit": int((classes[within] == "consensus").sum()),
         "layers_beyond_one": int((h.real < -1).any(axis=1).sum()),
     }
-    rows = []
     for each in CLASSES:
         count = int((classes == each).sum())
         low, high = share_interval(count / classes.size, images)
         percents = (100 * count / classes.size, 100 * low, 100 * high)
-        rows.append(
-            {"model": name, "reading": "E2", "class": each, "count": count,
-             **named("percent", percents), **common}
-        )  # fmt: skip
-    return rows
+        yield {"model": name, "reading": "E2", "class": each, "count": count,
+               **named("percent", percents), **common}  # fmt: skip
 
 
 def require_theorems(table: pd.DataFrame) -> None:
@@ -233,7 +224,6 @@ def draw(table: pd.DataFrame) -> Figure:
     axis = axes[0, 0]
     consensus = table[table["class"] == "consensus"]
     names: list[str] = []
-    used: set[str] = set()
     for column, (paper, _) in PUBLISHED.items():
         group = consensus[(consensus["column"] == column) & (consensus["source"] != PAPER)]
         models = list(dict.fromkeys(group["model"])) or [column]
@@ -243,7 +233,6 @@ def draw(table: pd.DataFrame) -> Figure:
             own = group[group["model"] == model].to_dict("records")
             for number_of, row in enumerate(own):
                 reading, percent = str(row["reading"]), float(row["percent"])
-                used.add(reading)
                 # One image has no interval.
                 reach = [[max(0, percent - row["percent_low"])], [row["percent_high"] - percent]]
                 axis.errorbar(
@@ -256,8 +245,8 @@ def draw(table: pd.DataFrame) -> Figure:
     axis.set(xlim=(-3, 103), xlabel="consensus dominates (% of cases)")
     axis.set_ylim(-len(names) + 0.25, 0.45)
     handles = [base.mark("the paper, as printed", "D", color="black")]
-    handles += [base.mark(MEANING[name], marker, color=PALETTE["blue"])
-                for name, marker in MARKER.items() if name in used]  # fmt: skip
+    handles += [base.mark(MEANING[name], MARKER[name], color=PALETTE["blue"])
+                for name in sorted(MARKER.keys() & consensus["reading"])]  # fmt: skip
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure
 
