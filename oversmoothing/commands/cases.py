@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from oversmoothing.commands import options as opt
+from oversmoothing.theory.support import files
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.files import (
-    output_folder,
-    read_json,
-    read_text,
-    to_json,
-    write_atomically,
-)
 
 if TYPE_CHECKING:
     from oversmoothing.theory.layer.layer import Entries, Layer
@@ -64,7 +58,7 @@ def verdict(
     from oversmoothing.theory.verdict.verdict import answer, check_depths
 
     depths = check_depths(depth or [])
-    data = None if case is None or example is not None else read_json(case)
+    data = None if case is None or example is not None else files.read_json(case)
     result: Any
     if isinstance(data, dict) and "R" in data:
         from oversmoothing.theory.streams.stream_verdict import stream_verdict
@@ -83,7 +77,7 @@ def verdict(
             print(words, file=sys.stderr)
         result = answer(layer, start, depths, exact_binary or certified, thorough)
     if as_json:
-        print(to_json(result.to_json_object()), end="")
+        print(files.to_json(result.to_json_object()), end="")
     else:
         opt.told(str(result))
 
@@ -114,9 +108,9 @@ def certify(
     made = make_certificate(layer, start, tolerance)
     path = opt.file_in(out, report, "certificate.json")
     if path is not None:
-        write_atomically(path, to_json(made.body))
+        files.write_atomically(path, files.to_json(made.body))
     if as_json:
-        print(to_json(made.body), end="")
+        print(files.to_json(made.body), end="")
         return
     claim = made.body["claim"]
     numbers, more = [], [f"Recomputed by another route: {made.checked}."]
@@ -143,7 +137,7 @@ def check(
     from oversmoothing.theory.checker.reading import NotACertificate
 
     try:
-        checked = check_certificate(read_text(certificate))
+        checked = check_certificate(files.read_text(certificate))
     except NotACertificate as error:
         raise InputError(
             f"'{certificate}' is no certificate: {error}\n(the file of an enclosure is checked by "
@@ -174,7 +168,7 @@ def regions(
     from oversmoothing.theory.verdict.symbolic.region import Region
     from oversmoothing.theory.verdict.symbolic.symbols import symbolic
 
-    data = read_json(case)
+    data = files.read_json(case)
     if not isinstance(data, dict) or not {"A", "H"} <= data.keys():
         raise InputError(f'\'{case}\' must hold an object with "A" and "H", nested lists of text')
     ranges: dict[str, Any] = {}
@@ -187,7 +181,7 @@ def regions(
     symbols = symbolic(data["A"], data["H"], data.get("X0"))
     answer = symbols.verdict()
     region = Region(answer, ranges)
-    folder = output_folder(out)
+    folder = files.output_folder(out)
     page = write_explorer(folder)
 
     def link(point: dict[Any, Any]) -> str | None:
@@ -213,7 +207,7 @@ def regions(
             "cells": cells,
             "written": paths,
         }
-        print(to_json(body), end="")
+        print(files.to_json(body), end="")
         return
     print(region.words())
     print("\n".join(f"wrote {path}" for path in paths))

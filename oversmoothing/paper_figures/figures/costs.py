@@ -7,6 +7,7 @@ behind one block of an untrained ViT on a drawn stream [n, d], its yardstick the
 
 import math
 import time
+import timeit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -80,13 +81,8 @@ def evolution(n: int, d: int, depth: int, repeats: int, method: str = "plain") -
     A = rng.random((n, n))
     A /= A.sum(axis=1, keepdims=True)
     H = rng.standard_normal((d, d)) * 0.5 / math.sqrt(d)
-    given: dict[str, Any] = {"A": A, "H": H, "X0": rng.standard_normal((n, d)), "method": method}
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        evolve(**given, depth=[depth], device="cpu")
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
+    run = partial(evolve, A=A, H=H, X0=rng.standard_normal((n, d)), method=method, device="cpu")
+    return min(timeit.repeat(lambda: run(depth=[depth]), repeat=repeats, number=1))
 
 
 def one_more_layer(n: int, d: int, repeats: int) -> float:
@@ -158,12 +154,9 @@ def proof_rows(n: int, seed: int) -> list[dict[str, Any]]:
     """The rows of one number of tokens."""
     A, H = layer(n, seed)
     given, _ = given_layer(A, None, H, None, None)
-    certificate = make_certificate(given)
-    said = {
-        "verdict": str(verdict(A=A, H=H).verdict),
-        "certify": certificate.body["claim"]["verdict"],
-    }
-    text = to_json(certificate.body)
+    body = make_certificate(given).body
+    said = {"verdict": str(verdict(A=A, H=H).verdict), "certify": body["claim"]["verdict"]}
+    text = to_json(body)
     forward, enclose = _block(n, seed)
     runs: dict[str, Callable[[], object]] = {
         "verdict": lambda: verdict(A=A, H=H),
@@ -259,16 +252,13 @@ def words(table: pd.DataFrame) -> str:
         f"{part['expected'].iloc[0]:g}"
         for name, part in grown.groupby("what", sort=False)
     ]
-    multiples = []
-    for what in LOOK:
-        own = proofs[proofs["what"] == what]
-        first, last = own.iloc[0], own.iloc[-1]
-        multiples.append(
-            f"{what}: {first['ratio']:.3g} at {first['size']:g} tokens, {last['ratio']:.3g} at "
-            f"{last['size']:g}"
-        )
-    pairs = proofs[proofs["what"].isin(["verdict", "certify"])]
-    pairs = pairs.pivot(index="size", columns="what", values="verdict")
+    ends = proofs.groupby("what").agg(["first", "last"])
+    multiples = [
+        f"{what}: {own['ratio', 'first']:.3g} at {own['size', 'first']:g} tokens, "
+        f"{own['ratio', 'last']:.3g} at {own['size', 'last']:g}"
+        for what, own in ends.loc[list(LOOK)].iterrows()
+    ]
+    pairs = proofs.pivot(index="size", columns="what", values="verdict")
     same = int((pairs["verdict"] == pairs["certify"]).sum())
     return (
         "(a, b) Seconds, the least of some runs on one thread, in float64; exponents are slopes of "

@@ -115,15 +115,11 @@ def data(context: Context) -> pd.DataFrame:
         run = evolve(
             **layer, depth=some, method="plain", device=context.device, progress=context.progress
         ).metrics()
-        run.insert(0, "source", "simulation")
         states = closed_form(**layer, depths=every)
         held = [(s.hfc, s.mean, s.log2_hfc_scale, s.log2_mean_scale) for s in states]
         values = metrics(join(*(torch.tensor(np.array(x)) for x in zip(*held, strict=True))))
-        curve = pd.DataFrame({k: v.numpy() for k, v in values.items()})
-        curve.insert(0, "depth", list(every))
-        curve.insert(0, "source", "theory")
-        table = pd.concat([curve, run], ignore_index=True)
-        table.insert(0, "case", name)
+        curve = pd.DataFrame({"case": name, "source": "theory", "depth": every, **values})
+        table = pd.concat([curve, run.assign(case=name, source="simulation")], ignore_index=True)
         answer = verdict(**layer)
         h = np.linalg.eigvals(layer["H"]).astype(np.complex128)
         table["verdict"] = Outcome.TIE if name == "tie" else answer.verdict
@@ -149,22 +145,24 @@ _HEADS = {
 
 def draw(data: pd.DataFrame) -> Figure:
     figure, axes = new_figure(3, 4, height=5.8, sharex="col")
+    panels = {
+        "HFC/LFC (Frobenius)": _ratio_panel,
+        "cosine of token pairs\n(signed; mean, smallest)": _cosine_panel,
+        "effective rank $-$ 1": _rank_panel,
+    }
     for column, name in enumerate(_HEADS):
         part = data[data["case"] == name]
         theory, run = part[part["source"] == "theory"], part[part["source"] == "simulation"]
         first = part.iloc[0]
         colour = VERDICT_COLOUR[first["verdict"]]
-        top, middle, bottom = axes[0, column], axes[1, column], axes[2, column]
-        top.set_title(f"{_HEADS[name]}\n$r$ = {np.exp(first['log_rate']):.3g}", linespacing=1.3)
-        _ratio_panel(top, theory, run, colour)
-        _cosine_panel(middle, theory, run, colour)
-        _rank_panel(bottom, theory, run, colour)
-        bottom.set_xlabel("layer")
+        for axis, panel in zip(axes[:, column], panels.values(), strict=True):
+            panel(axis, theory, run, colour)
+        title = f"{_HEADS[name]}\n$r$ = {np.exp(first['log_rate']):.3g}"
+        axes[0, column].set_title(title, linespacing=1.3)
         depth = int(theory["depth"].max())
-        bottom.set_xticks([0, depth // 2, depth])
-    axes[0, 0].set_ylabel("HFC/LFC (Frobenius)")
-    axes[1, 0].set_ylabel("cosine of token pairs\n(signed; mean, smallest)")
-    axes[2, 0].set_ylabel("effective rank $-$ 1")
+        axes[2, column].set(xlabel="layer", xticks=[0, depth // 2, depth])
+    for axis, label in zip(axes[:, 0], panels, strict=True):
+        axis.set_ylabel(label)
     label_panels(axes)
     grey: Any = {"color": PALETTE["grey"], "linestyle": "--", "linewidth": 1.0}
     hollow: Any = {"color": PALETTE["black"], "markerfacecolor": "none"}
@@ -189,8 +187,7 @@ def _points(axis: Axes, x: pd.Series, y: pd.Series, colour: str, marker: str = "
 
 
 def _guide(axis: Axes, x: pd.Series, y: pd.Series | float) -> None:
-    y = pd.Series(y, index=x.index) if isinstance(y, float) else y
-    axis.plot(x, y, "--", color=PALETTE["grey"], linewidth=1.0, zorder=1)
+    axis.plot(x, np.broadcast_to(y, x.shape), "--", color=PALETTE["grey"], linewidth=1.0, zorder=1)
 
 
 def _ratio_panel(axis: Axes, theory: pd.DataFrame, run: pd.DataFrame, colour: str) -> None:

@@ -318,24 +318,16 @@ def _codes(panel: Panel) -> NDArray[np.int64]:
     return np.asarray(np.where(holds, 1, np.where(fails, 2, 0)))
 
 
-def _edges(values: tuple[Fraction, ...]) -> tuple[float, float]:
-    """The first cell's lower and the last one's upper end."""
-    half = (values[1] - values[0]) / 2
-    return float(values[0] - half), float(values[-1] + half)
-
-
 def _bands(panel: Panel, codes: NDArray[np.int64]) -> pd.DataFrame:
     """Cells of one column that lie together and say the same."""
     half = float(panel.rows[1] - panel.rows[0]) / 2
-    rows = []
+    bands = []
     for x, column in zip(panel.columns, codes.T, strict=True):
-        for code, run in groupby(enumerate(column), key=lambda each: int(each[1])):
-            if code:
-                places = [place for place, _ in run]
-                ends = float(panel.rows[places[0]]) - half, float(panel.rows[places[-1]]) + half
-                rows.append((float(x), *ends, CODES[code]))
-    bands = pd.DataFrame(rows, columns=["x", "low", "high", "said"])
-    return bands.assign(kind="band", claim=panel.claim)
+        for code, run in groupby(zip(column, panel.rows, strict=True), key=lambda each: each[0]):
+            heights = [float(height) for _, height in run]
+            bands.append((float(x), heights[0] - half, heights[-1] + half, CODES[code]))
+    table = pd.DataFrame(bands, columns=["x", "low", "high", "said"])
+    return table[table["said"] != NOTHING].assign(kind="band", claim=panel.claim)
 
 
 def _points(panel: Panel, codes: NDArray[np.int64], seed: list[int]) -> pd.DataFrame:
@@ -353,8 +345,7 @@ def _points(panel: Panel, codes: NDArray[np.int64], seed: list[int]) -> pd.DataF
         left = np.setdiff1d(np.flatnonzero(where), chosen)
         chosen += rng.choice(left, min(POINTS // 2, len(left)), replace=False).tolist()
     rows = []
-    for place in chosen:
-        row, column = np.unravel_index(place, codes.shape)
+    for row, column in zip(*np.unravel_index(chosen, codes.shape), strict=True):
         x, y = panel.columns[column], panel.rows[row]
         checked = {None: OPEN, True: HOLDS, False: FAILS}[panel.checked(x, y)]
         rows.append((float(x), float(y), CODES[codes[row, column]], checked))
@@ -394,13 +385,13 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def _panel(axis: Axes, panel: Panel, table: pd.DataFrame) -> None:
-    across, up = _edges(panel.columns), _edges(panel.rows)
-    raster = np.zeros((len(panel.rows), len(panel.columns)))
-    heights = np.array(panel.rows, dtype=float)
-    columns = {float(x): place for place, x in enumerate(panel.columns)}
-    bands = table[table["kind"] == "band"]
-    for x, low, high, said in bands[["x", "low", "high", "said"]].itertuples(index=False):
-        raster[(heights > low) & (heights < high), columns[x]] = CODES.index(said)
+    columns, heights = (np.array(each, dtype=float) for each in (panel.columns, panel.rows))
+    # From the first cell's lower end to the last one's upper end.
+    across, up = (((3 * x[0] - x[1]) / 2, (3 * x[-1] - x[-2]) / 2) for x in (columns, heights))
+    raster = np.zeros((len(heights), len(columns)))
+    for band in table[table["kind"] == "band"].itertuples():
+        inside = (heights > band.low) & (heights < band.high)
+        raster[np.ix_(inside, columns == band.x)] = CODES.index(band.said)
     axis.imshow(
         raster, origin="lower", aspect="auto", extent=(*across, *up), interpolation="nearest",
         cmap=ListedColormap(["white", *(paler(COLOUR[each]) for each in CODES[1:])]),
