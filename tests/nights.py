@@ -17,9 +17,9 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 
 from oversmoothing.theory.support.files import write_atomically
 
@@ -30,8 +30,7 @@ SOURCES = ("oversmoothing", "tests")
 _END = "exit status "
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(NamedTuple):
     """A comparison: how many cases a night draws, how many a chunk, and how it is asked."""
 
     cases: int
@@ -39,33 +38,23 @@ class Tool:
     words: str
 
 
+_DRAWN = "{count} --seed {seed} --first {first}"
 TOOLS = {
     # One chunk: what is known of unchanged modules it keeps itself, in .mutants/.
     "mutants": Tool(1, 1, "tests.mutants --all"),
-    "oracle": Tool(20_000, 500, "tests.oracle {count} --seed {seed} --first {first}"),
-    "evolve_errors": Tool(
-        10_000, 250, "tests.evolve_errors --number {count} --seed {seed} --first {first}"
-    ),
-    "fuzz": Tool(20_000, 500, "tests.fuzz {count} --seed {seed} --first {first}"),
-    "streams": Tool(10_000, 500, "tests.streams {count} --seed {seed} --first {first}"),
-    "attention_hunt": Tool(
-        100_000, 50_000, "tests.hunts one-feature {count} --seed {seed} --first {first}"
-    ),
-    "matrix_hunt": Tool(
-        100_000, 50_000, "tests.hunts matrix {count} --seed {seed} --first {first}"
-    ),
-    "mixing_hunt": Tool(
-        100_000, 50_000, "tests.hunts streams {count} --seed {seed} --first {first}"
-    ),
-    "weighted_mixing_hunt": Tool(
-        100_000, 50_000, "tests.hunts streams-any-p {count} --seed {seed} --first {first}"
-    ),
-    "honest": Tool(1_000, 100, "tests.forgeries.honest {count} --seed {seed} --first {first}"),
+    "oracle": Tool(20_000, 500, f"tests.oracle {_DRAWN}"),
+    "evolve_errors": Tool(10_000, 250, f"tests.evolve_errors --number {_DRAWN}"),
+    "fuzz": Tool(20_000, 500, f"tests.fuzz {_DRAWN}"),
+    "streams": Tool(10_000, 500, f"tests.streams {_DRAWN}"),
+    "attention_hunt": Tool(100_000, 50_000, f"tests.hunts one-feature {_DRAWN}"),
+    "matrix_hunt": Tool(100_000, 50_000, f"tests.hunts matrix {_DRAWN}"),
+    "mixing_hunt": Tool(100_000, 50_000, f"tests.hunts streams {_DRAWN}"),
+    "weighted_mixing_hunt": Tool(100_000, 50_000, f"tests.hunts streams-any-p {_DRAWN}"),
+    "honest": Tool(1_000, 100, f"tests.forgeries.honest {_DRAWN}"),
 }
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """`count` cases of a tool from the case `first` on."""
 
     tool: str
@@ -86,8 +75,8 @@ def chunks(tools: list[str], share: float) -> list[Chunk]:
     """Those of a night, or of a share of one."""
     found = []
     for tool in tools:
-        cases = max(1, round(share * TOOLS[tool].cases))
-        size = TOOLS[tool].chunk
+        cases, size, _ = TOOLS[tool]
+        cases = max(1, round(share * cases))
         found += [Chunk(tool, k, min(size, cases - k)) for k in range(0, cases, size)]
     return found
 
@@ -101,29 +90,18 @@ def code() -> str:
     return total.hexdigest()[:12]
 
 
-def status(record: Path) -> int | None:
-    """The exit status that a record ends with; None where there is none."""
-    if not record.exists():
-        return None
-    last = record.read_text("utf-8").rstrip("\n").rpartition("\n")[2]
-    return int(last.removeprefix(_END)) if last.startswith(_END) else None
-
-
 def perform(chunk: Chunk, seed: int, folder: Path) -> int:
     """Its exit status: from its record, or by running it. What a signal ended leaves no record."""
     record = folder / f"{chunk.name}.txt"
-    known = status(record)
-    if known is not None:
-        return known
+    if record.exists():
+        last = record.read_text("utf-8").rstrip("\n").rpartition("\n")[2]
+        if last.startswith(_END):
+            return int(last.removeprefix(_END))
     began = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", *chunk.words(seed)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        cwd=ROOT,
-        text=True,
-        errors="backslashreplace",
-    )
+        [sys.executable, "-m", *chunk.words(seed)], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, cwd=ROOT, text=True, errors="backslashreplace",
+    )  # fmt: skip
     end = f"{_END}{done.returncode}"
     if done.returncode >= 0:
         write_atomically(record, f"{done.stdout.rstrip()}\n{end}\n")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import nights
+from tests.support.processes import python
 
 WORDS = {tool: nights.chunks([tool], 1.0) for tool in nights.TOOLS}
 
@@ -31,21 +31,22 @@ def test_what_a_night_calls_takes_these_words(tool: str) -> None:
     module, *words = WORDS[tool][0].words(20260131)
     if tool == "mutants":
         pytest.importorskip("mutmut")
-    done = subprocess.run(
-        [sys.executable, "-m", module, *words, "--help"], capture_output=True, text=True
-    )
+    done = python("-m", module, *words, "--help")
     assert done.returncode == 0, done.stderr
 
 
-class Told:
-    """Stands for `subprocess.run`: counts what it was asked and ends as told."""
+def told_in(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> list[list[str]]:
+    """What is asked of `subprocess.run` in nights of that folder, which ends as told."""
+    asked: list[list[str]] = []
 
-    def __init__(self, returncode: int) -> None:
-        self.returncode, self.asked = returncode, list[list[str]]()
+    def run(words: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        asked.append(words)
+        return subprocess.CompletedProcess(words, code, stdout="said\n")
 
-    def __call__(self, words: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        self.asked.append(words)
-        return subprocess.CompletedProcess(words, self.returncode, stdout="said\n")
+    monkeypatch.setattr(nights, "WORK", folder)
+    monkeypatch.setattr(nights, "ROOT", folder)
+    monkeypatch.setattr(nights.subprocess, "run", run)
+    return asked
 
 
 @pytest.mark.parametrize("code", [0, 1, -9])
@@ -53,28 +54,22 @@ def test_a_chunk_is_known_by_how_it_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     """But for what a signal ended, which is wrong and asked again."""
-    told = Told(code)
-    monkeypatch.setattr(nights, "WORK", tmp_path)
-    monkeypatch.setattr(nights, "ROOT", tmp_path)
-    monkeypatch.setattr(nights.subprocess, "run", told)
+    told = told_in(tmp_path, monkeypatch, code)
     words = ["--only", "honest", "--share", "0.2", "--jobs", "1", "--seed", "7"]
     assert nights.main(words) == nights.main(words) == int(code != 0)
-    assert len(told.asked) == (4 if code < 0 else 2)
-    assert told.asked[1][-4:] == ["--seed", "7", "--first", "100"]
+    assert len(told) == (4 if code < 0 else 2)
+    assert told[1][-4:] == ["--seed", "7", "--first", "100"]
 
 
 def test_other_code_or_another_seed_begins_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = Told(0)
-    monkeypatch.setattr(nights, "WORK", tmp_path)
-    monkeypatch.setattr(nights, "ROOT", tmp_path)
-    monkeypatch.setattr(nights.subprocess, "run", told)
+    told = told_in(tmp_path, monkeypatch, 0)
     words = ["--only", "honest", "--share", "0.1", "--jobs", "1", "--seed"]
     nights.main([*words, "7"])
     nights.main([*words, "8"])
-    assert len(told.asked) == 2
+    assert len(told) == 2
     (tmp_path / "oversmoothing").mkdir()
     (tmp_path / "oversmoothing" / "new.py").write_text("")
     nights.main([*words, "8"])
-    assert len(told.asked) == 3
+    assert len(told) == 3

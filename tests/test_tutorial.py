@@ -10,6 +10,8 @@ from pathlib import Path
 
 from oversmoothing.commands import COMMANDS
 from oversmoothing.commands.main import chosen
+from oversmoothing.theory.claims.golden import golden_case
+from oversmoothing.theory.proofs.ledger import Ledger, claims
 from tests.support.processes import python
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,16 +78,28 @@ def commands(text: str) -> list[list[str]]:
 
 
 def test_every_command_of_readme_and_book_has_the_options_that_it_is_given():
-    """Read by the command line's own parser; what it does with them, the slow tests ask."""
-    asked = 0
+    """Read by the command line's own parser; what it does with them, the slow tests ask. Claims
+    and cases that it names are there."""
+    asked, ledger = 0, Ledger(claims())
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for _, *words in commands(page.read_text("utf-8")):
             if words and not words[0].startswith("-") and "..." not in words:
                 command, rest = chosen(words)
-                command.make_context(command.name, rest)
+                given = command.make_context(command.name, rest).params
+                if command.name == "prove":
+                    ledger.select([name for name in given["what"] if not name.endswith(".py")])
+                elif command.name in ("verdict", "certify") and given["example"]:
+                    golden_case(given["example"])
                 asked += 1
     assert asked > 50
 
 
-def test_every_command_that_the_readme_names_exists():
-    assert set(re.findall(r"(?:^|`)oversmoothing ([a-z]+)", README, re.MULTILINE)) <= set(COMMANDS)
+def test_every_command_that_a_line_of_readme_or_papers_names_exists_with_its_claims():
+    ledger = Ledger(claims())
+    for page in [ROOT / "README.md", *(ROOT / "docs" / "papers").glob("*.md")]:
+        named = re.findall(
+            r"(?:^|`)oversmoothing ([a-z-]+)([^`\n]*)", page.read_text("utf-8"), re.M
+        )
+        assert {name for name, _ in named} <= set(COMMANDS)
+        for name, rest in named:
+            ledger.select(rest.partition("--")[0].replace("NAME", "").split() * (name == "prove"))

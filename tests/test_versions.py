@@ -17,6 +17,13 @@ from packaging.version import Version
 import oversmoothing
 from tests.support.lowest_versions import ROOT, constraints, lowest
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PINNED = {
+    canonicalize_name(name): version
+    for name, version in re.findall(
+        r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text("utf-8"), re.M
+    )
+}
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -28,30 +35,23 @@ def test_the_lowest_versions_are_those_of_pyproject() -> None:
 
 
 def test_the_pinned_versions_are_allowed_and_all_there() -> None:
-    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
-    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
-    versions = {canonicalize_name(name): Version(version) for name, version in pinned.items()}
     for name, bound in lowest().items():
         # pip keeps the build tools of an environment as they are.
         if name != "setuptools":
-            assert versions[canonicalize_name(name)] >= Version(bound), name
+            assert Version(PINNED[canonicalize_name(name)]) >= Version(bound), name
 
 
 def test_the_lock_has_the_pinned_versions_and_a_hash_for_each_file() -> None:
     """uv wrote it, its first lines say how; what it has beyond is of other systems and of CUDA."""
     text = (ROOT / "constraints-hashes.txt").read_text("utf-8").replace("\\\n", "")
-    entries = [line for line in text.splitlines() if not line.startswith("#")]
+    form = r"([\w.-]+)==(\S+)( ;.*?)?((\s+--hash=sha256:[0-9a-f]{64})+)\s*"
     locked: dict[str, str] = {}
-    for entry in entries:
-        match = re.fullmatch(
-            r"([\w.-]+)==(\S+)( ;.*?)?((\s+--hash=sha256:[0-9a-f]{64})+)\s*", entry
-        )
+    for entry in (line for line in text.splitlines() if not line.startswith("#")):
+        match = re.fullmatch(form, entry)
         assert match is not None, entry[:80]
         locked[canonicalize_name(match[1])] = match[2]
-    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
-    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
-    for name, version in pinned.items():
-        assert locked.get(canonicalize_name(name)) == version, name
+    for name, version in PINNED.items():
+        assert locked.get(name) == version, name
     assert {canonicalize_name(name) for name in lowest()} <= set(locked)
 
 
@@ -67,10 +67,9 @@ def test_what_a_workflow_calls_exists(path: Path) -> None:
 
 
 def test_ci_runs_the_lowest_python_and_the_next_two() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     text = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
     tried = set(re.findall(r'"(3\.\d+)"', text))
-    allowed = SpecifierSet(project["requires-python"])
+    allowed = SpecifierSet(PROJECT["requires-python"])
     assert tried == {"3.11", "3.12", "3.13"}
     assert all(allowed.contains(version) for version in tried) and not allowed.contains("3.10")
 
@@ -92,10 +91,9 @@ def test_books_of_releases_lie_beside_one_another_and_the_newest_comes_first(tmp
 
 
 def test_the_conda_recipe_needs_what_the_library_and_its_commands_need() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     recipe = (ROOT / ".github" / "conda" / "recipe.yaml").read_text("utf-8")
     listed = set(re.findall(r"^    - (.*)$", recipe.split("  run:")[1].split("tests:")[0], re.M))
-    needed = [*project["dependencies"], *project["optional-dependencies"]["commands"]]
+    needed = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["commands"]]
     spelled = {re.sub(r"^torch>", "pytorch>", each).replace(">=", " >=") for each in needed}
-    assert listed == spelled | {"python " + project["requires-python"]}
+    assert listed == spelled | {"python " + PROJECT["requires-python"]}
     assert f'version: "{oversmoothing.__version__}"' in recipe

@@ -57,19 +57,8 @@ def _runs() -> Entries:
     for mixing in MIXINGS:
         more = ("--changing", "--any-p") if mixing == "gaussian" else ()
         yield f"streams {mixing}", _run("streams", "--streams", *SMALL, "--mixing", mixing, *more)
-    ensembles = ("--ensemble", "iid", "following")
-    printed(
-        "simulate",
-        "--exponents",
-        *ensembles,
-        "--depth",
-        "200",
-        "--n",
-        "3",
-        "--d",
-        "2",
-        codes=(0, 1),
-    )
+    exponents = "simulate --exponents --ensemble iid following --depth 200 --n 3 --d 2"
+    printed(*exponents.split(), codes=(0, 1))
     yield "exponents", written_csv(Path("results/exponents.csv"))
 
 

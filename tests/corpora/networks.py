@@ -132,14 +132,10 @@ def on_a_folder() -> Entries:
         yield "loop", {name: x for name, x in loops.items() if name != "predictors"}
         yield "flips", printed_json(*_probe("flips", of_one), "--count", "4")
         yield "readings", _table("readings.csv", *_probe("readings", of), "--count", "4")
-        yield (
-            "certify-model",
-            _table("certified_attention.csv", *_probe("certified", of), "--count", "2"),
-        )
-        yield (
-            "exponents of a model",
-            _table("exponents.csv", *_probe("exponents", of), "--depth", "200"),
-        )
+        certified = _table("certified_attention.csv", *_probe("certified", of), "--count", "2")
+        yield "certify-model", certified
+        exponents = _table("exponents.csv", *_probe("exponents", of), "--depth", "200")
+        yield "exponents of a model", exponents
 
 
 def _probe(kind: str, of: tuple[str, ...]) -> tuple[str, ...]:

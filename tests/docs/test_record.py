@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from oversmoothing.theory.proofs.claim import Status, cited
 from oversmoothing.theory.proofs.evidence import Counterexample
 from oversmoothing.theory.proofs.ledger import claims
 from tests.support.browser import DESKTOP, PHONE, opened
+from tests.support.processes import python
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CLAIMS = claims()
@@ -42,11 +41,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (source / "card.rst").write_text(f"Card\n====\n\n.. claims:: {FOLDED}\n\n   {PROVE}\n", "utf-8")
     text = "Record\n======\n\n.. claim-record::\n\n.. toctree::\n\n   card\n"
     (source / "index.rst").write_text(text, "utf-8")
-    built = source / "html"
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", str(source), str(built)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = python("-m", "sphinx", "-q", "-W", source, source / "html")
     assert done.returncode == 0, done.stderr
-    return built / "index.html"
+    return source / "html" / "index.html"
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +54,9 @@ def plain(chromium: Browser, path: Path) -> list[dict[str, str]]:
         heads = work.page.locator("table.claim-record thead th").all_inner_texts()
         assert heads == HEADS
         cells = work.page.locator("table.claim-record tbody td").all_inner_texts()
-    step = len(HEADS)
-    starts = range(0, len(cells), step)
-    return [dict(zip(HEADS, cells[k : k + step], strict=True)) for k in starts]
+    return [
+        dict(zip(HEADS, row, strict=True)) for row in zip(*[iter(cells)] * len(HEADS), strict=True)
+    ]
 
 
 def shown(page: Page) -> list[list[str]]:
@@ -148,11 +145,8 @@ def test_the_fields_leave_the_rows_that_fit(chromium: Browser, path: Path) -> No
         page.get_by_label("search", exact=True).fill("")
         page.get_by_label("status", exact=True).select_option("written")
         page.get_by_label("about", exact=True).select_option("Yu and Zhang 2023")
-        wanted = [
-            name
-            for name, claim in CLAIMS.items()
-            if "2312.06182" in name and claim.on_record is Status.WRITTEN
-        ]
+        wanted = [name for name, claim in CLAIMS.items()
+                  if "2312.06182" in name and claim.on_record is Status.WRITTEN]  # fmt: skip
         assert [row[0] for row in shown(page)] == wanted
         page.get_by_label("about", exact=True).select_option("T2")
         page.get_by_label("status", exact=True).select_option("")

@@ -180,7 +180,10 @@ def undefined(text: str) -> list[str]:
     return found
 
 
-_RAW = re.compile(r"<=|>=|\|\||\\[a-z]{2}|(?<![\w/.])[A-Za-z]_[A-Za-z0-9]\b|\w\^[\w({]|rho_[CQ]")
+_RAW = re.compile(
+    r"[<>!]=|->|\|\||\(x\)|\+-|\\[a-z]{2}|\b(?:rho|sigma|lambda)_\w?|\w\^[\w({]"
+    r"|(?<![\w/.])[A-Za-z]_[A-Za-z0-9]\b"
+)
 
 
 def raw(text: str) -> list[str]:
@@ -259,6 +262,7 @@ def test_the_checks_find_what_is_planted(tmp_path):
     assert undefined("It ends at consensus. There all tokens are equal.") == ["consensus"]
     assert undefined("Consensus, where all tokens are equal, is kept: consensus stays.") == []
     assert raw("where rho_C <= x^2 and $y$") == ["rho_C", "<=", "x^2"]
+    assert raw("H (x) A -> 1 +- 2i != lambda_") == ["(x)", "->", "+-", "!=", "lambda_"]
     page = tmp_path / "page.md"
     page.write_text("# A title\n[x](#a-title) [y](#none) [z](gone.md) [w](https://a.org/b)\n")
     assert list(targets(page)) == ["#none", "gone.md"]

@@ -55,9 +55,12 @@ def drawn(name: str, table: pd.DataFrame, **changed: Any) -> Figure:
 
 def shrunk(figure: Figure) -> Image.Image:
     """The thumbnail of a figure."""
-    picture = Image.open(io.BytesIO(rendered(figure, "png", dpi=DPI))).convert("L")
+    return thumbnail(Image.open(io.BytesIO(rendered(figure, "png", dpi=DPI))))
+
+
+def thumbnail(picture: Image.Image) -> Image.Image:
     height = round(WIDTH * picture.height / picture.width)
-    return picture.resize((WIDTH, height), Image.Resampling.BOX)
+    return picture.convert("L").resize((WIDTH, height), Image.Resampling.BOX)
 
 
 def stored(name: str) -> Image.Image:

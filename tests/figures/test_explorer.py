@@ -75,6 +75,12 @@ def compute(page: Page, states: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(json.loads(page.evaluate(COMPUTED, json.dumps(states))))
 
 
+def read(page: Page, link: str, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The state of a link, altered, and what the page computes of it."""
+    state = page.evaluate("(link) => Explorer.fromLink(link)", link) | more
+    return state, compute(page, [state])[0]
+
+
 @pytest.fixture(scope="module")
 def computed(chromium, path):
     states = drawn_states()
@@ -187,20 +193,17 @@ def test_radii_and_verdict_are_those_of_the_whole_operator(computed):
 def test_three_metrics_are_those_of_python_at_every_layer(computed):
     for state, found in computed:
         A, H, R, X = matrices(state, found)
-        depths = range(DEPTH + 1)
+        n = len(X)
         if state["turn"]:
             turn, W, states = np.eye(len(R)), H[0].T, [X]
             for _ in range(DEPTH):
                 X = X + A[0] @ X @ turn @ W @ turn.T
                 turn = turn @ R
                 states.append(X)
-            means = [state_.mean(axis=0) for state_ in states]
-            log = [
-                np.log(np.linalg.norm(s - m) / (np.sqrt(len(s)) * np.linalg.norm(m)))
-                for s, m in zip(states, means, strict=True)
-            ]
+            parts = [(s - s.mean(axis=0), np.sqrt(n) * s.mean(axis=0)) for s in states]
+            log = [np.log(np.linalg.norm(D) / np.linalg.norm(mean)) for D, mean in parts]
         else:
-            scaled = iterate(A, H, X, list(depths))
+            scaled = iterate(A, H, X, list(range(DEPTH + 1)))
             states = [dense(s).reshape(X.shape) for s in scaled]
             log = [np.ravel(s.log_hfc_lfc)[0] for s in scaled]
         cosines = [cosine_extremes(state_) for state_ in states]
@@ -223,14 +226,13 @@ def test_three_metrics_are_those_of_python_at_every_layer(computed):
 def test_examples_are_their_golden_cases_and_links_come_back(chromium, path):
     with opened(chromium, path) as work:
         for preset in PRESETS:
-            state = work.page.evaluate("(link) => Explorer.fromLink(link)", preset.link)
+            state, found = read(work.page, preset.link)
             again = work.page.evaluate("(state) => Explorer.toLink(state)", state)
             assert again == preset.link, preset.key
             exact = preset.exact()
             if preset.golden is None or exact is None:
                 continue
             case = golden_case(preset.golden)
-            found = compute(work.page, [state])[0]
             for name, matrix in (("A", case.A), ("H", case.H), ("X", case.X0)):
                 got = found[name][0] if name == "A" else found[name]
                 assert np.abs(np.ravel(got) - np.ravel(np.array(matrix, float))).max() < 1e-15
@@ -243,8 +245,7 @@ def test_radii_that_are_both_zero_are_no_verdict(chromium, path):
     """Tokens that see themselves alone and h = -1: the next state is 0."""
     with opened(chromium, path, "#n=2&h=-1&attention=given&A=1,0;0,1") as work:
         until(work.page, "TOO_CLOSE")
-        state = work.page.evaluate("() => Explorer.state()")
-        answer = compute(work.page, [state])[0]["answer"]
+        answer = compute(work.page, [work.page.evaluate("() => Explorer.state()")])[0]["answer"]
         assert (answer["consensus"], answer["quotient"]) == (0, 0)
 
 
@@ -255,8 +256,7 @@ def test_the_spectrum_of_a_given_triangle_is_its_diagonal(chromium, path):
     A[0, 0] = 1
     link = f"#n={n}&h={h}&attention=given&A=" + ";".join(",".join(map(str, row)) for row in A)
     with opened(chromium, path) as work:
-        state = work.page.evaluate("(link) => Explorer.fromLink(link)", link)
-        answer = compute(work.page, [state])[0]["answer"]
+        answer = read(work.page, link)[1]["answer"]
     assert answer["verdict"] == oversmoothing.verdict(A=A, W=[[h]]).verdict == "SMOOTHING"
     assert answer["quotient"] == pytest.approx(1 - 1.9 / 4, abs=1e-12)
 
@@ -266,8 +266,7 @@ def test_cosines_of_a_token_that_cancels_are_undefined(chromium, path):
     with opened(chromium, path) as work:
         for h, known in (("-0.5,-0.9", 20), ("-1", 0)):
             link = f"#n=6&h={h}&attention=softmax&temperature=0.5&causal=1&depth=80"
-            state = work.page.evaluate("(link) => Explorer.fromLink(link)", link)
-            found = compute(work.page, [state])[0]
+            state, found = read(work.page, link)
             A, H, _, X = matrices(state, found)
             for layer in range(81):
                 exact = cosine_extremes(X)
@@ -286,9 +285,7 @@ def test_cosines_of_a_token_that_cancels_are_undefined(chromium, path):
 def test_no_metric_depends_on_the_size_of_the_start(chromium, path, size):
     """Tokens x and -x: no mean, rank 1."""
     with opened(chromium, path) as work:
-        link = f"#n=2&h=0.5&attention=softmax&depth=10&X={size};-{size}"
-        state = work.page.evaluate("(link) => Explorer.fromLink(link)", link)
-        found = compute(work.page, [state])[0]
+        _, found = read(work.page, f"#n=2&h=0.5&attention=softmax&depth=10&X={size};-{size}")
     assert (found["log"][0], found["cosMean"][0], found["rank"][0]) == ("Infinity", -1, 1)
     assert found["log"][10] < 0
 
@@ -311,9 +308,8 @@ def test_a_handle_counts_the_discs_of_the_head_that_owns_its_chain(chromium, pat
     with opened(chromium, path) as work:
         seen = set()
         for seed in range(40):
-            state = work.page.evaluate("(l) => Explorer.fromLink(l)", link.format(seed))
-            spectra = compute(work.page, [state])[0]["spectra"]
-            own, other = (min(a for a, _ in spectrum) for spectrum in spectra)
+            state, found = read(work.page, link.format(seed))
+            own, other = (min(a for a, _ in spectrum) for spectrum in found["spectra"])
             inside = -1.2 * (1 + own) > -2
             if inside == (-1.2 * (1 + other) > -2):
                 continue
@@ -326,12 +322,10 @@ def test_a_handle_counts_the_discs_of_the_head_that_owns_its_chain(chromium, pat
 
 
 def test_examples_do_what_they_say(chromium, path):
-    links = {preset.key: preset.link for preset in PRESETS}
     with opened(chromium, path) as work:
 
         def run(key, **more):
-            state = work.page.evaluate("(link) => Explorer.fromLink(link)", links[key])
-            return compute(work.page, [state | more])[0]
+            return read(work.page, link_of(key), **more)[1]
 
         product = run("product-smooths")
         assert product["answer"]["verdict"] == "SMOOTHING"
@@ -354,7 +348,7 @@ def test_examples_do_what_they_say(chromium, path):
         assert run("causal")["A"][0][1] == 0
         heads = run("heads")
         assert heads["answer"]["verdict"] == "SMOOTHING"
-        h = work.page.evaluate("(link) => Explorer.fromLink(link)", links["heads"])["h"]
+        h = read(work.page, link_of("heads"))[0]["h"]
         below = [{**h[0], "re": -0.3}, *h[1:]]
         assert run("heads", h=below)["answer"]["verdict"] == "NON_SMOOTHING"
         assert run("heads", turn=10)["answer"]["verdict"] == "NOT_COMPUTED"
@@ -404,7 +398,7 @@ def test_dragging_an_eigenvalue_across_the_edge_of_a_disc_flips_the_verdict(chro
         assert not work.complaints
 
 
-def test_arrow_keys_and_numbers_move_an_eigenvalue(chromium, path):
+def test_arrow_keys_and_numbers_move_an_eigenvalue_within_its_range(chromium, path):
     with opened(chromium, path, link_of("negative-smooths")) as work:
         page = work.page
         page.locator(".handle").focus()
@@ -412,9 +406,18 @@ def test_arrow_keys_and_numbers_move_an_eigenvalue(chromium, path):
             page.keyboard.press("ArrowRight")
         until(page, "NON_SMOOTHING")
         assert "inside" in (page.locator(".handle").get_attribute("aria-valuetext") or "")
-        page.locator("#eigenvalues .re").fill("-2")
-        page.locator("#eigenvalues .re").press("Tab")
+        for _ in range(46):
+            page.keyboard.press("ArrowRight")
+        # What a hand moves stands in the link as it is shown.
+        assert page.evaluate("() => Explorer.state().h[0].re") == -0.4
+        assert "h=-0.4&" in page.evaluate("() => Explorer.toLink(Explorer.state())")
+        typed = page.locator("#eigenvalues .re")
+        for value, at in (("-2", -2), ("-400", -2)):
+            typed.fill(value)
+            typed.press("Tab")
+            assert page.evaluate("() => Explorer.state().h[0].re") == at
         until(page, "SMOOTHING")
+        assert "takes a number from -4 to 2" in page.locator("#trouble").inner_text()
 
 
 def test_every_control_changes_the_state_it_names(chromium, path):
@@ -484,15 +487,22 @@ def test_a_click_in_a_region_opens_the_explorer_at_that_case(chromium, tmp_path)
         assert not work.complaints
 
 
+TARGETS = """() => [...document.querySelectorAll("button, select, input, summary, .target, .reach")]
+  .filter((each) => each.checkVisibility()).map((each) => [each.id || each.className.baseVal
+    || each.outerHTML.slice(0, 60), each.getBoundingClientRect()])
+  .filter(([, box]) => box.width > 0 && Math.min(box.width, box.height) < 24)
+  .map(([name, box]) => `${name}: ${box.width} x ${box.height}`)"""
+
+
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_error_no_request_no_serious_fault_and_nothing_wider_than_the_screen(
-    chromium, path, size, scheme
-):
+def test_no_error_no_request_no_serious_fault_and_all_has_its_size(chromium, path, size, scheme):
+    """Nothing is wider than the screen, and no target is less than 24 pixels."""
     with opened(chromium, path, size=size, color_scheme=scheme) as work:
         work.page.wait_for_timeout(100)
         assert not work.faults()
         assert work.page.evaluate("() => document.documentElement.scrollWidth") <= size[0]
+        assert work.page.evaluate(TARGETS) == []
         assert not work.complaints and not work.outside()
 
 
@@ -602,39 +612,6 @@ def test_what_is_copied_for_python_gives_the_verdict_of_the_page(chromium, path)
             assert len(lines) == 3
             answer = printed.getvalue().splitlines()[1].split(":")[0].strip()
             assert answer == said or (said == "TOO_CLOSE" and answer in ("TIE", "UNDECIDED"))
-
-
-def test_a_number_out_of_range_is_refused_and_the_state_stays(chromium, path):
-    with opened(chromium, path, link_of("negative-smooths")) as work:
-        page = work.page
-        page.locator("#eigenvalues .re").fill("-400")
-        page.locator("#eigenvalues .re").press("Tab")
-        assert "takes a number from -4 to 2" in page.locator("#trouble").inner_text()
-        assert page.evaluate("() => Explorer.state().h[0].re") == -1.5
-
-
-def test_what_a_hand_moves_stands_in_the_link_as_it_is_shown(chromium, path):
-    with opened(chromium, path, link_of("negative-smooths")) as work:
-        page = work.page
-        page.locator(".handle").focus()
-        for _ in range(55):
-            page.keyboard.press("ArrowRight")
-        assert page.evaluate("() => Explorer.state().h[0].re") == -0.4
-        assert "h=-0.4&" in page.evaluate("() => Explorer.toLink(Explorer.state())")
-
-
-TARGETS = """() => [...document.querySelectorAll("button, select, input, summary, .target, .reach")]
-  .filter((each) => each.checkVisibility()).map((each) => [each.id || each.className.baseVal
-    || each.outerHTML.slice(0, 60), each.getBoundingClientRect()])
-  .filter(([, box]) => box.width > 0 && Math.min(box.width, box.height) < 24)
-  .map(([name, box]) => `${name}: ${box.width} x ${box.height}`)"""
-
-
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_no_target_is_less_than_24_pixels(chromium, path, size):
-    with opened(chromium, path, size=size) as work:
-        work.page.wait_for_timeout(100)
-        assert work.page.evaluate(TARGETS) == []
 
 
 def test_the_command_writes_the_page(tmp_path):
