@@ -18,11 +18,11 @@ import oversmoothing
 from oversmoothing.commands import COMMANDS, OLD, ROWS, Row, forms
 from oversmoothing.commands.main import WORDS, chosen, load, repeat_flags, typed_as
 from tests.corpora import networks
+from tests.corpora.asking import inside
 from tests.corpora.cases import case
 from tests.corpora.commands import TRAINED
 from tests.support.cases import cases
 
-SHOWN = [row for row in ROWS if row.group]
 EVERYWHERE = ("--out", "--json", "--plot", "--seed", "--device", "--dry-run", "--images", "--text",
               "--count", "--data-dir")  # fmt: skip
 
@@ -60,15 +60,14 @@ def test_the_list_of_all_has_every_command_in_its_group(words, capsys):
         command.make_context(words[0], rest)
     place = 5
     for row in COMMANDS.values():
-        if row.group:
-            place = lines.index(f"  {row.usage:17s} {row.summary}", place)
-            assert row.group in lines[:place]
+        place = lines.index(f"  {row.usage:17s} {row.summary}", place)
+        assert row.group in lines[:place]
     assert ", ".join(forms("probe")) in " ".join(out.split())
     named = {line.split()[0] for line in lines[6:] if line.startswith("  ") and line[2] != " "}
     assert not named & {*OLD, "bench"}
 
 
-@pytest.mark.parametrize("row", SHOWN, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_the_help_of_a_command_can_be_read_and_its_example_typed(row, capsys):
     status, out, err = asked(*row.asked.split(), "--help", capsys=capsys)
     assert (status, err) == (0, "") and out.isascii()
@@ -104,7 +103,7 @@ def test_one_option_means_one_thing_and_says_it_with_a_noun_or_a_verb_first():
 # ------------------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize("row", [row for row in SHOWN if row.name != "probe"], ids=lambda r: r.name)
+@pytest.mark.parametrize("row", [row for row in ROWS if row.name != "probe"], ids=lambda r: r.name)
 def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
     wrong, todo = refused(*row.asked.split(), "--nonsense", capsys=capsys)
     assert wrong.startswith("no option --nonsense.")
@@ -138,6 +137,15 @@ def test_an_option_of_no_command_is_refused_in_two_lines(row, capsys):
     ("simulate --attention causl", "no attention 'causl'. Did you mean 'causal'?", "--help'"),
     ("probe vit readings --readings E9", "no reading 'E9'.", "readings --help'"),
     ("simulate --temperature 0", "--temperature must be above 0.", "simulate --help'"),
+    ("simulate --device abacus", "the device 'abacus' is not available here.", "Use auto or cpu."),
+    *(
+        (
+            f"{words} --out /proc/nowhere",
+            "cannot write to the output folder '/proc/nowhere' (",
+            "--help'",
+        )
+        for words in ("figures all", "simulate", "train", "reproduce")
+    ),
     ("simulate --n 0", "--n must be at least 1.", "simulate --help'"),
     ("simulate --points 1", "--points must be at least 2.", "simulate --help'"),
     ("simulate --seed -1", "--seed must be at least 0.", "simulate --help'"),
@@ -168,23 +176,9 @@ def test_what_is_mistyped_is_answered_before_a_model_is_loaded(
 
 @pytest.mark.parametrize("old", OLD)
 def test_an_old_name_answers_and_says_its_new_one(old, capsys):
-    row, *_ = OLD[old]
     command, _ = chosen([old])
-    assert command.row.name == row
-    said = command.row.usage if command.row.group else f"make bench BENCH='--only {old}'"
-    assert capsys.readouterr().err == f"`{old}` is now `{said}`\n"
-
-
-@cases(
-    "words, name, rest",
-    ("streams case.json --json", "verdict", "case.json --json"),
-    ("streams --streams 3", "simulate --streams", "--streams 3"),
-    ("exponents --model vit --scale 1", "probe exponents", "vit --scale 1"),
-    ("exponents --model=vit", "probe exponents", "vit"),
-)
-def test_two_uses_of_an_old_name_are_told_apart(words, name, rest):
-    command, left = chosen(words.split())
-    assert command.row.name == name and left == rest.split()
+    assert command.row.name == OLD[old][0]
+    assert capsys.readouterr().err == f"`{old}` is now `{command.row.usage}`\n"
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.old], ids=lambda row: row.name)
@@ -210,6 +204,11 @@ def test_an_old_option_is_read_as_the_new_one(row, capsys):
     ("probe --images loop vit loop", "probe loop", "--images loop vit"),
     ("probe loop loop", "probe loop", "loop"),
     ("probe vit --json loop", "probe loop", "vit --json"),
+    # Two uses of an old name are told apart.
+    ("streams case.json --json", "verdict", "case.json --json"),
+    ("streams --streams 3", "simulate --streams", "--streams 3"),
+    ("exponents --model vit --scale 1", "probe exponents", "vit --scale 1"),
+    ("exponents --model=vit", "probe exponents", "vit"),
 )
 def test_the_words_choose_the_form_of_a_command(words, name, rest):
     command, left = chosen(words.split())
@@ -238,27 +237,14 @@ def place(tmp_path_factory) -> Path:
     networks.model_folder(folder)
     for k in range(7):  # of which the ladder needs 13
         shutil.copy(folder / "pictures" / "0.png", folder / "pictures" / f"again-{k}.png")
-    grid = 'measures = []\n[fixed]\nn = 3\nd = 2\nvalue = "interval"\n[axes]\nseed = [0, 1]\n'
-    (folder / "grid.toml").write_text(grid.replace("n = 3", "n = 4"))
-    swept = ["sweep", str(folder / "grid.toml"), "--out", str(folder / "held")]
-    assert oversmoothing.main(swept) == 0
-    (folder / "grid.toml").write_text(grid)
-    A = [["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]]
-    for name, h in (("parameters", "h"), ("doubled", "2*h")):
-        (folder / f"{name}.json").write_text(json.dumps({"A": A, "H": [[h]]}))
-    (folder / "two.toml").write_text(grid.replace("[0, 1]", "[0, 1, 2]"))
-    (folder / "config.json").write_text(json.dumps(TRAINED))
-    (folder / "twice.json").write_text(json.dumps(TRAINED | {"epochs": 2}))
     shutil.copytree(folder / "pictures", folder / "others")
     (folder / "others" / "0.png").unlink()
     (folder / "one").mkdir()
     shutil.copy(folder / "pictures" / "0.png", folder / "one")
     shutil.copytree(folder / "shallow", folder / "elsewhere" / "inner")
     (folder / "words.txt").write_text("one two\n")
-    for name, number in (("case", 7), ("other", 9)):
-        (folder / f"{name}.json").write_text(json.dumps(case(number)))
-    third = {"A": [[0.75, 0.25], [0.25, 0.75]], "H": [[-4 / 3]]}
-    (folder / "tie.json").write_text(json.dumps(third))
+    A = [["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]]
+    tie = {"A": [[0.75, 0.25], [0.25, 0.75]], "H": [[-4 / 3]]}
     r, six = random.Random(6), range(6)  # an X0 of which not all is said at once
     rows = [[r.randint(1, 10**12) for _ in six] for _ in six]
     long = {
@@ -266,20 +252,27 @@ def place(tmp_path_factory) -> Path:
         "H": [[f"{r.randint(-9, 9) - 30 * (i == j)}/30" for j in six] for i in six],
         "X0": [[r.randint(-3, 3) for _ in six] for _ in six],
     }
-    (folder / "long.json").write_text(json.dumps(long))
-    (folder / "streams.json").write_text(json.dumps(third | {"R": [[0.5, 0.5], [0.25, 0.75]]}))
-    out = str(folder / "certificate.json")
-    assert oversmoothing.main(["certify", "--example", "GT4", "--out", out]) == 0
-    written = json.loads((folder / "certificate.json").read_text())
-    written["claim"]["depth"] = 2
-    (folder / "forged.json").write_text(json.dumps(written))
-    assert oversmoothing.main(["prove", "--init", str(folder / "own.py")]) == 0
-    listed = ["atlas", str(folder / "model"), "--out", str(folder / "listed")]
-    assert oversmoothing.main(listed) == 0
+    grid = 'measures = []\n[fixed]\nn = 3\nd = 2\nvalue = "interval"\n[axes]\nseed = [0, 1]\n'
+    (folder / "grid.toml").write_text(grid.replace("n = 3", "n = 4"))
+    with inside(folder):
+        for words in (
+            "sweep grid.toml --out held", "certify --example GT4 --out certificate.json",
+            "prove --init own.py", "atlas model --out listed",
+            "enclose shallow --images pictures --out proved",
+        ):  # fmt: skip
+            assert oversmoothing.main(words.split()) == 0
+    (folder / "grid.toml").write_text(grid)
+    (folder / "two.toml").write_text(grid.replace("[0, 1]", "[0, 1, 2]"))
     shutil.copy(folder / "listed" / "atlas" / "rows.csv", folder)
-    proved = ["enclose", str(folder / "shallow"), "--images", str(folder / "pictures")]
-    assert oversmoothing.main([*proved, "--out", str(folder / "proved")]) == 0
     shutil.copy(folder / "proved/enclose/shallow/enclosure-1.json", folder / "enclosure.json")
+    forged = json.loads((folder / "certificate.json").read_text())
+    forged["claim"]["depth"] = 2
+    for name, value in {
+        "parameters": {"A": A, "H": [["h"]]}, "doubled": {"A": A, "H": [["2*h"]]}, "tie": tie,
+        "streams": tie | {"R": [[0.5, 0.5], [0.25, 0.75]]}, "case": case(7), "other": case(9),
+        "long": long, "forged": forged, "config": TRAINED, "twice": TRAINED | {"epochs": 2},
+    }.items():  # fmt: skip
+        (folder / f"{name}.json").write_text(json.dumps(value))
     return folder
 
 

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import doctest
 import inspect
-from collections.abc import Iterator
 
 import pytest
 
 import oversmoothing
 
 
-def examples(name: str) -> Iterator[doctest.DocTest]:
-    """Of the name itself, and of the public methods of a class."""
-    value = getattr(oversmoothing, name)
-    finder = doctest.DocTestFinder(recurse=inspect.isclass(value))
-    yield from (found for found in finder.find(value, name, globs={}) if found.examples)
+def succeeds(example: doctest.DocTest) -> None:
+    said: list[str] = []
+    assert not doctest.DocTestRunner().run(example, out=said.append).failed, "".join(said)
 
 
 @pytest.mark.parametrize("name", oversmoothing.__all__)
 def test_the_docstring_of_a_public_name_has_an_example_that_runs(name: str) -> None:
     value = getattr(oversmoothing, name)
     assert ">>>" in (value.__doc__ or ""), f"{name} has no example"
-    for example in examples(name):
-        said: list[str] = []
-        ran = doctest.DocTestRunner(verbose=False).run(example, out=said.append)
-        assert not ran.failed, "".join(said)
+    finder = doctest.DocTestFinder(recurse=inspect.isclass(value))
+    for example in finder.find(value, name, globs={}):  # of a class, its public methods too
+        succeeds(example)
 
 
 def test_the_examples_of_what_public_names_return_run() -> None:
@@ -36,5 +32,4 @@ def test_the_examples_of_what_public_names_return_run() -> None:
                 symbolic.SymbolicVerdict, symbols.symbolic)  # fmt: skip
     for value in returned:
         for example in doctest.DocTestFinder(recurse=False).find(value, globs={}):
-            said: list[str] = []
-            assert not doctest.DocTestRunner().run(example, out=said.append).failed, "".join(said)
+            succeeds(example)

@@ -69,8 +69,8 @@ def inspect(
     if as_json:
         opt.unread("beside --json", "--wide")
     opt.look_up(images, text, data_dir)
-    asked: dict[str, Any] = {"images": images, "text": text, "data_dir": data_dir, "drawn": seed}
-    asked["quiet"] = as_json
+    asked: dict[str, Any] = {"images": images, "text": text, "data_dir": data_dir, "drawn": seed,
+                             "quiet": as_json}  # fmt: skip
     staged = False
     try:
         models = [opened(name, part) for name in ([model] if other is None else [model, other])]

@@ -91,15 +91,15 @@ def prove(
     opt.needs(thorough, "--thorough", "--minutes")
     if names:
         opt.alone("--list", "NAME", "--json", "--out", "--report")
-        rows = {each.name: [f"{each.on_record or ''!s}", each.statement] for each in chosen}
-        width, wide = max(map(len, rows)), max(len(status) for status, _ in rows.values())
+        width = max(len(each.name) for each in chosen)
+        wide = max(len(str(each.on_record or "")) for each in chosen)
         # A line for each; JSON has the whole statements.
         room = max(30, get_terminal_size((100, 24)).columns - width - wide - 3)
-        for row in rows.values():
-            row[0] = row[0].ljust(wide)
-            row[1] = row[1] if as_json else shorten(row[1], room, placeholder=" ...")
-        joined = {name: "  ".join(row) for name, row in rows.items()}
-        opt.listed(joined, as_json, out or report, width=width)
+        rows = {}
+        for each in chosen:
+            said = each.statement if as_json else shorten(each.statement, room, placeholder=" ...")
+            rows[each.name] = f"{each.on_record or ''!s:{wide}s}  {said}"
+        opt.listed(rows, as_json, out or report, width=width)
         return 0
     if limit > _LONGEST:
         raise InputError(f"--limit must be at most {_LONGEST:,} seconds")

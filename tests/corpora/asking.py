@@ -6,8 +6,6 @@ import contextlib
 import csv
 import io
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -25,17 +23,12 @@ LEFT_OUT = {
 def printed(*words: str, codes: tuple[int, ...] = (0,)) -> str:
     """Standard output of a command. Pictures are not drawn: none is part of an answer."""
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _no_pictures():
+    undrawn = mock.patch("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), undrawn:
         code = oversmoothing.main(list(words))
     if code not in codes:
         raise RuntimeError(f"{' '.join(words)}: exit status {code}: {err.getvalue()}")
     return out.getvalue()
-
-
-@contextlib.contextmanager
-def _no_pictures() -> Iterator[None]:
-    with mock.patch("matplotlib.figure.Figure.savefig", lambda *_, **__: None):
-        yield
 
 
 def printed_json(*words: str, codes: tuple[int, ...] = (0,)) -> Any:
@@ -73,11 +66,8 @@ def json_number(number: float) -> float | str | None:
 def answer_of(value: Any) -> Any:
     """A JSON value without what `LEFT_OUT` names and without sentences (four words or more)."""
     if isinstance(value, dict):
-        return {
-            key: answer_of(x)
-            for key, x in value.items()
-            if key not in LEFT_OUT and not _is_sentence(x)
-        }
+        return {key: answer_of(x) for key, x in value.items()
+                if key not in LEFT_OUT and not _is_sentence(x)}  # fmt: skip
     if isinstance(value, list):
         return [answer_of(x) for x in value if not _is_sentence(x)]
     return value
@@ -87,12 +77,5 @@ def _is_sentence(value: Any) -> bool:
     return isinstance(value, str) and value.count(" ") >= 3
 
 
-@contextlib.contextmanager
-def inside(folder: Path) -> Iterator[None]:
-    """Commands are asked there: names of files in an answer are short and the same anywhere."""
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
+# Commands are asked in a folder: names of files in an answer are short and the same anywhere.
+inside = contextlib.chdir

@@ -39,9 +39,8 @@ def weighted(model: nn.Module) -> nn.Module:
     """In evaluation mode; every weight drawn from its name, gains around 1."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            drawn = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(
-                parameter.shape
-            )
+            rng = np.random.default_rng(zlib.crc32(name.encode()))
+            drawn = rng.standard_normal(parameter.shape)
             gain = parameter.ndim == 1 and "norm" in name.lower() and name.endswith("weight")
             parameter.copy_(torch.from_numpy(0.4 * drawn + (1.0 if gain else 0.0)))
     return model.eval()

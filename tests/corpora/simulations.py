@@ -57,14 +57,9 @@ def _batches() -> Entries:
         rng = np.random.default_rng([32, k])
         dense = 0.6 * rng.standard_normal((3, 2, 2)) - 0.4 * np.eye(2)
         heads = rng.standard_normal((3, 2, 1)), rng.standard_normal((3, 1, 2))
-        method = METHODS[k % len(METHODS)]
-        run = evolve_by(
-            X0=rng.standard_normal((4, 2)),
-            A=rng.dirichlet(np.ones(4), size=(2, 1, 4)),
-            W=heads if method == "core" else dense,
-            depth=[1, 5, 40],
-            method=method,
-        )
+        method, X0 = METHODS[k % len(METHODS)], rng.standard_normal((4, 2))
+        A, W = rng.dirichlet(np.ones(4), size=(2, 1, 4)), heads if method == "core" else dense
+        run = evolve_by(X0=X0, A=A, W=W, depth=[1, 5, 40], method=method)
         yield f"batch {k} {method}", run_of(run)
 
 
@@ -88,32 +83,23 @@ def _heads() -> Entries:
         if k % 3 == 2:
             weights = Drawn(lambda g, s=dense.shape: 0.3 * g.standard_normal(s), seed=k)
         run = oversmoothing.evolve_heads(
-            X0=rng.standard_normal((n, d)),
-            attention=attention,
-            weights=weights,
-            depth=[0, 1, 2, 12],
-            residual=k % 5 != 4,
-        )
+            X0=rng.standard_normal((n, d)), attention=attention, weights=weights,
+            depth=[0, 1, 2, 12], residual=k % 5 != 4,
+        )  # fmt: skip
         kinds = ("fixed", "by layer", "drawn", "from the state")
         yield f"heads {k} {kinds[k % 4]}", run_of(run)
 
 
 def run_of(run: Trajectory) -> dict[str, Any]:
     """Method and, of each depth, the metrics and the errors that are claimed of them."""
-    errors = zip(run.error, run.hfc_error, run.cosine_error, strict=True)
-    by_depth = dict(zip(run.depths, errors, strict=True))
+    errors = ("error", "hfc_error", "cosine_error")
+    claimed = {depth: {name: json_number(float(f"{getattr(run, name)[k]:.2g}")) for name in errors}
+               for k, depth in enumerate(run.depths)}  # fmt: skip
     rows = []
     for row in run.metrics().to_dict("records"):
-        claimed = by_depth[row["depth"]]
         above = row["log_sigma2_sigma1"] > row["log_hfc_lfc"] + ROUNDING
-        rows.append(
-            {"depth": row["depth"]}
-            | {name: json_number(row[name]) for name in (*METRICS, *(OF_RANK if above else ()))}
-            | {
-                name: json_number(float(f"{value:.2g}"))
-                for name, value in zip(("error", "hfc_error", "cosine_error"), claimed, strict=True)
-            }
-        )
+        kept = {name: json_number(row[name]) for name in (*METRICS, *(OF_RANK if above else ()))}
+        rows.append({"depth": row["depth"], **kept, **claimed[row["depth"]]})
     return {"method": run.method, "rows": rows}
 
 

@@ -41,6 +41,13 @@ CORPORA: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
     "commands": commands.commands,
 }
 
+# What is known to be wrong in an answer, by corpus and case: a field, the reason, and "right" where
+# that is known. A field with such a mark may be as recorded or as is right.
+KNOWN_WRONG = {("inspect", "llama"): {"layers.condition_V_H": {"known_wrong": (
+    "heads in groups share their values, so that H of these 32 features has rank 16: the "
+    "eigenvectors of its 16 eigenvalues 0 are those that rounding takes"
+)}}}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -69,12 +76,11 @@ def asked(name: str, first: int | None = None) -> list[tuple[str, Any]]:
 
 def record(name: str) -> int:
     """Write the corpus anew; how many cases it has."""
-    from tests.corpora.marks import marks
-
-    entries = []
+    entries: list[dict[str, Any]] = []
     for case, answer in asked(name):
-        wrong = marks(name, case, answer)
-        entries.append({"case": case, "answer": answer} | ({"known_wrong": wrong} if wrong else {}))
+        entries.append({"case": case, "answer": answer})
+        if (name, case) in KNOWN_WRONG:
+            entries[-1]["known_wrong"] = KNOWN_WRONG[name, case]
     if len({entry["case"] for entry in entries}) < len(entries):
         raise RuntimeError(f"{name}: two cases of one name")
     text = "".join(json.dumps(x, sort_keys=True, separators=(",", ":")) + "\n" for x in entries)

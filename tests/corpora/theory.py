@@ -33,13 +33,8 @@ def verdicts() -> Entries:
 
 
 def verdict_of(given: dict[str, Any], certified: bool = False) -> dict[str, Any]:
-    found = oversmoothing.verdict(
-        A=given["A"],
-        H=given["H"],
-        X0=given.get("X0"),
-        depth=DEPTHS if "X0" in given else [],
-        exact_binary=certified,
-    )
+    depth = DEPTHS if "X0" in given else []
+    found = oversmoothing.verdict(**given, depth=depth, exact_binary=certified)
     return without_words(found.to_json_object())
 
 
@@ -145,8 +140,5 @@ def streams() -> Entries:
             }
             given |= {name: [written(x) for x in getattr(drawn, name)] for name in ("p", "q")}
             Path("case.json").write_text(json.dumps(given | {"start": drawn.start}))
-            more = ["--certified"] if k % 3 == 0 else []
-            yield (
-                f"{drawn.name} {drawn.mixing} {drawn.numbers}",
-                printed_json("verdict", "case.json", *more),
-            )
+            answer = printed_json("verdict", "case.json", *["--certified"] * (k % 3 == 0))
+            yield f"{drawn.name} {drawn.mixing} {drawn.numbers}", answer

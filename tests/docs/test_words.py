@@ -214,6 +214,17 @@ def anchors(page: Path) -> set[str]:
     return made | set(re.findall(r"^\(([\w-]+)\)=$", text, re.M))
 
 
+def faults() -> Iterator[str]:
+    """What is at fault in pages, by file."""
+    for page in markdown():
+        text = prose(page.read_text("utf-8"))
+        for each in (*undefined(text), *raw(text), *targets(page)):
+            yield f"{page.relative_to(ROOT)}: {each}"
+    for where, text in web_pages():
+        for each in (*undefined(text), *raw(text)) if where.endswith(".html") else ():
+            yield f"{where}: {each}"
+
+
 # ------------------------------------------------------------------------------- what must hold
 
 
@@ -231,16 +242,8 @@ def test_no_sentence_begins_with_of():
     assert [each for each in said if each.words.startswith("Of ")] == []
 
 
-def test_every_page_defines_its_words_and_sets_its_formulas():
-    for where, text in [*((str(page), prose(page.read_text("utf-8"))) for page in markdown()),
-                        *((w, t) for w, t in web_pages() if w.endswith(".html"))]:  # fmt: skip
-        assert not undefined(text), where
-        assert not raw(text), where
-
-
-def test_no_link_is_broken():
-    assert {str(page.relative_to(ROOT)): broken for page in markdown()
-            if (broken := list(targets(page)))} == {}  # fmt: skip
+def test_every_page_defines_its_words_sets_its_formulas_and_has_no_broken_link():
+    assert list(faults()) == []
 
 
 def test_the_glossary_is_one():
@@ -277,14 +280,7 @@ def main() -> None:
         for each in said:
             if each.long or each.words.startswith("Of "):
                 print(f"  {each.where}: {each.words}")
-    for page in markdown():
-        text, where = prose(page.read_text("utf-8")), page.relative_to(ROOT)
-        faults = [*undefined(text), *raw(text), *targets(page)]
-        if faults:
-            print(f"{where}: {', '.join(faults)}")
-    for where, text in web_pages():
-        if where.endswith(".html") and (faults := [*undefined(text), *raw(text)]):
-            print(f"{where}: {', '.join(faults)}")
+    print("\n".join(faults()))
 
 
 if __name__ == "__main__":

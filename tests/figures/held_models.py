@@ -24,6 +24,7 @@ from oversmoothing.experiments.study.study_runs import ROWS, known, read_rows
 from oversmoothing.paper_figures.figure_base import Context
 from oversmoothing.paper_figures.figures import (
     ladder,
+    loops,
     metrics_by_layer,
     norm_signs,
     table_1,
@@ -44,10 +45,6 @@ METRICS = ("log_hfc_lfc", "cos_mean", "cos_min", "effective_rank")
 def record_of(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((ROOT / "experiments" / name).read_text("utf-8"))
     return found
-
-
-def tiny(context: Context) -> dict[str, TrainedModel]:
-    return digits_models(context)
 
 
 @torch.no_grad()
@@ -89,7 +86,7 @@ def held_to_streams(part: pd.DataFrame, kept: list[np.ndarray]) -> None:
 
 @holds("metrics_by_layer")
 def check_metrics_by_layer(csv: pd.DataFrame, context: Context) -> None:
-    models = tiny(context)
+    models = digits_models(context)
     labels = {f"{label}, digits": name for name, label in LABEL.items()}
     assert set(csv["model"]) == set(labels)
     for label, part in csv.groupby("model", sort=False):
@@ -239,13 +236,10 @@ def check_table_1(csv: pd.DataFrame, context: Context) -> None:
     assert ((own["percent_low"] <= own["percent"]) & (own["percent"] <= own["percent_high"])).all()
     assert (ours.groupby(["model", "reading"])["count"].sum()
             == ours.groupby(["model", "reading"])["cases"].first()).all()  # fmt: skip
-    models = tiny(context)
-    for label, name in (("ViT, digits", "vit"), ("ViT+, digits", "vit+"),
-                        ("ViT\u2212, digits", "vit-")):  # fmt: skip
-        check_digits(ours[ours["model"] == label], name, models[name])
-    columns = {f"ViT{sign}, digits": (f"ViT-Ti{sign}", "digits")
-               for sign in ("", "+", "\u2212")}  # fmt: skip
-    columns["random ViT-B/16"] = ("random ViT-B/16", "")
+    models, columns = digits_models(context), {"random ViT-B/16": ("random ViT-B/16", "")}
+    for name, sign in (("vit", ""), ("vit+", "+"), ("vit-", "\u2212")):
+        columns[f"ViT{sign}, digits"] = f"ViT-Ti{sign}", "digits"
+        check_digits(ours[ours["model"] == f"ViT{sign}, digits"], name, models[name])
     assert set(ours["model"]) == set(columns)
     for (label, _), part in ours.groupby(["model", "reading"]):
         column, data = columns[str(label)]
@@ -284,17 +278,15 @@ def check_digits(part: pd.DataFrame, name: str, found: TrainedModel) -> None:
 def check_asymmetry(csv: pd.DataFrame, context: Context) -> None:
     """Both ends of what the runs recorded; the start drawn again; the random value by its
     definition."""
-    found = tiny(context)["vit"]
+    found = digits_models(context)["vit"]
     own = found.run.watched[found.run.watched["asymmetry"].notna()]
     own = own.assign(epoch=own["step"] / found.config.per_epoch, model="digits")
     own["cos_start"] = own["layer"].map(dict(enumerate(turned(found), 1)))
     deit = pd.read_csv(ROOT / "experiments/study/results/value_spectra_deit_tiny.csv")
     deit = deit[(deit["norm"] == "unfolded") & (deit["of"] == "whole")].assign(model=table_1.DEIT)
-    rows = []
-    for part, d in ((own, 16),):
-        for epoch in (part["epoch"].min(), part["epoch"].max()):
-            rows.append(part[part["epoch"] == epoch].assign(variant="vit", at_random=random_of(d)))
-    rows.append(deit.assign(at_random=random_of(192))[["layer", "asymmetry", "model", "at_random"]])
+    ends = own[own["epoch"].isin([own["epoch"].min(), own["epoch"].max()])]
+    deit = deit.assign(at_random=random_of(192))[["layer", "asymmetry", "model", "at_random"]]
+    rows = [ends.assign(variant="vit", at_random=random_of(16)), deit]
     names = ["model", "variant", "layer", "epoch", "asymmetry", "at_random", "cos_start"]
     expected = pd.concat(rows, ignore_index=True).reindex(columns=names)
     order = ["model", "layer", "epoch"]
@@ -389,22 +381,12 @@ def check_ours(csv: pd.DataFrame, context: Context, title: str) -> None:
 def check_loops(csv: pd.DataFrame, context: Context) -> None:
     run = record_of("repeated/results/loop_deit_tiny.json")
     blocks, scores = (csv[csv["kind"] == kind] for kind in ("block", "score"))
-    names = [
-        "block",
-        "exponent",
-        "collapsed",
-        "start",
-        "end",
-        "end_by_local_law",
-        "end_by_8_tokens",
-    ]
-    same(blocks, pd.DataFrame(run["by_block"])[names])
+    same(blocks, pd.DataFrame(run["by_block"])[["block", "exponent", "collapsed", *loops.SERIES]])
     named = pd.DataFrame([{"predictor": name, **values}
                           for name, values in run["all_runs_nothing_chosen"].items()])  # fmt: skip
     same(scores, named)
-    assert (csv["loops"] == run["loops"]).all() and (
-        csv["collapsed_at"] == run["collapsed_at"]
-    ).all()
+    for name in ("loops", "collapsed_at"):
+        assert (csv[name] == run[name]).all()
 
 
 @holds("ladder", {"what": "words"})

@@ -35,16 +35,10 @@ def test_cells_count_every_point_once(table):
     assert found["points"].sum() == len(table)
     failed = found[found["y"] == -0.7]  # low = -0.5 exceeds it
     assert (failed["errors"] == 4).all() and failed["share"].isna().all()
-    good = found[found["y"] != -0.7]
-    part = table[
-        (table["temperature"] == 3.0) & (table["high"] == 0.8) & (table["attention"] == "softmax")
-    ]
-    cell = good[(good["x"] == 3.0) & (good["y"] == 0.8) & (good["panel"] == "softmax")].iloc[0]
-    assert cell["smoothing"] == (part["verdict"] == "SMOOTHING").sum() > 0
-    assert cell["slope"] == part["slope"].median()
-    assert cell["predicted"] == part["predicted_log_rate"].median()
-    # All h in [-1, 0): consensus loses whatever A is (T3d).
-    assert (good[good["y"] == -0.1]["share"] == 0).all()
+    # All h in [-1, 0): consensus loses whatever A is (T3d). What else a cell counts, the check of
+    # the figure counts anew.
+    assert (found[found["y"] == -0.1]["share"] == 0).all()
+    assert (found[found["y"] == 0.8]["smoothing"] > 0).any()
 
 
 def test_runs_do_as_their_verdict_says_or_are_too_slow_to_tell(table):
@@ -59,10 +53,9 @@ def test_runs_do_as_their_verdict_says_or_are_too_slow_to_tell(table):
 
 
 def test_several_heads_have_no_floor_to_be_judged_by(tmp_path):
-    config = make_config(
-        {"fixed": {"n": 4, "d": 3, "depth": 50, "heads": 2}, "axes": {"scale": [0.5, 2.0]}}
-    )
-    found = diagram.cells(swept(tmp_path, config).assign(), "scale", "heads")
+    fixed = {"n": 4, "d": 3, "depth": 50, "heads": 2}
+    config = make_config({"fixed": fixed, "axes": {"scale": [0.5, 2.0]}})
+    found = diagram.cells(swept(tmp_path, config), "scale", "heads")
     assert found["runs"].sum() == 0 and "do as their verdict" not in diagram.caption(found)
 
 

@@ -80,7 +80,8 @@ def opened(
     )
     page = context.new_page()
     work = Opened(page)
-    page.on("console", lambda message: _heard(work, message.type, message.text))
+    page.on("console", lambda message: message.type in ("error", "warning")
+            and work.complaints.append(message.text))  # fmt: skip
     page.on("pageerror", lambda error: work.complaints.append(str(error)))
     page.on("request", lambda request: work.requests.append(request.url))
     page.on("requestfailed", lambda request: work.complaints.append(f"failed: {request.url}"))
@@ -89,8 +90,3 @@ def opened(
         yield work
     finally:
         context.close()
-
-
-def _heard(work: Opened, kind: str, text: str) -> None:
-    if kind in ("error", "warning"):
-        work.complaints.append(text)

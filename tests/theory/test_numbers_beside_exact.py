@@ -15,9 +15,9 @@ from oversmoothing.theory.numbers.exact import Number
 from oversmoothing.theory.proofs import instances as exact
 from oversmoothing.theory.support.files import to_json
 from oversmoothing.theory.verdict.verdict import verdict
-from tests.corpora.marks import right_radii
 from tests.corpora.theory import near_tie
 from tests.support.cases import cases
+from tests.support.right_radii import right_radii
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
 TIE = Fraction(-4, 3)

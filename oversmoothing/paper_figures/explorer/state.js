@@ -26,9 +26,7 @@ const clamp = (x, [low, high]) => Math.min(high, Math.max(low, x));
 // and the share keeps every weight positive.
 Explorer.legal = function (state) {
   const s = { ...state };
-  for (const name of ["n", "heads", "depth", "seed"]) {
-    s[name] = Math.round(clamp(s[name], Explorer.LIMITS[name]));
-  }
+  for (const name of ["n", "heads", "depth", "seed"]) s[name] = Math.round(clamp(s[name], Explorer.LIMITS[name]));
   for (const name of ["temperature", "skew", "turn"]) s[name] = clamp(s[name], Explorer.LIMITS[name]);
   s.h = s.h.map(({ re, im, pair }) => ({
     re: clamp(re, Explorer.LIMITS.re), im: pair ? clamp(im, Explorer.LIMITS.im) : 0, pair,
@@ -59,51 +57,42 @@ Explorer.toLink = function (s) {
   return `#${words.join("&")}`;
 };
 
+const refuse = (wrong, words) => { if (wrong) throw new Error(words); };
+
 // Throws with one sentence where the link is none.
 Explorer.fromLink = function (link) {
   const s = { ...Explorer.DEFAULT, share: 0.5, skew: 0 };
   const number = (name, text) => {
-    const value = Number(text);
-    if (text.trim() === "" || !Number.isFinite(value)) {
-      throw new Error(`the link says ${name}=${text.slice(0, 20)}, which is no number`);
-    }
+    const value = Number(text), none = text.trim() === "" || !Number.isFinite(value);
+    refuse(none, `the link says ${name}=${text.slice(0, 20)}, which is no number`);
     return value;
   };
   const rows = (name, text) => {
     const found = text.split(";").map((row) => row.split(",").map((x) => number(name, x)));
-    if (found.some((row) => row.length !== found[0].length)) {
-      throw new Error(`the rows of ${name} in the link differ in length`);
-    }
+    const differ = found.some((row) => row.length !== found[0].length);
+    refuse(differ, `the rows of ${name} in the link differ in length`);
     return found;
   };
   for (const word of decodeURIComponent(link.replace(/^#/, "")).split("&")) {
     const [name, text = ""] = word.split(/=(.*)/s);
     if (name === "h") s.h = text.split(",").map(eigenvalue);
     else if (name === "attention") {
-      if (!Explorer.KINDS.includes(text)) {
-        throw new Error(`the link asks for attention '${text.slice(0, 20)}'; there are `
-          + Explorer.KINDS.join(", "));
-      }
+      refuse(!Explorer.KINDS.includes(text),
+        `the link asks for attention '${text.slice(0, 20)}'; there are ${Explorer.KINDS.join(", ")}`);
       s.kind = text;
     } else if (name === "causal" || name === "chain") {
-      if (text !== "0" && text !== "1") throw new Error(`the link says ${name}=${text.slice(0, 20)}; it is 0 or 1`);
+      refuse(text !== "0" && text !== "1", `the link says ${name}=${text.slice(0, 20)}; it is 0 or 1`);
       s[name] = text === "1";
     } else if (name === "A" || name === "X") s[name] = rows(name, text);
     else if (NUMBERS.includes(name)) s[name] = number(name, text);
-    else throw new Error(`the link has '${name.slice(0, 20)}', which this page does not know`);
+    else refuse(true, `the link has '${name.slice(0, 20)}', which this page does not know`);
   }
-  if (s.A && (s.A.length !== s.A[0].length
-    || s.A.some((row) => row.some((x) => x < 0) || Math.abs(row.reduce((a, b) => a + b) - 1) > 1e-9))) {
-    throw new Error("the matrix A of the link is not square with rows >= 0 that sum to 1");
-  }
-  return refused(s);
-};
-
-// A link that names what this page does not show is refused, never shown as something else.
-function refused(s) {
-  const within = (name, x, [low, high]) => {
-    if (x < low || x > high) throw new Error(`the link says ${name}=${x}; this page takes ${low} to ${high}`);
-  };
+  refuse(s.A && (s.A.length !== s.A[0].length
+    || s.A.some((row) => row.some((x) => x < 0) || Math.abs(row.reduce((a, b) => a + b) - 1) > 1e-9)),
+  "the matrix A of the link is not square with rows >= 0 that sum to 1");
+  // What this page does not show is refused, never shown as something else.
+  const within = (name, x, [low, high]) =>
+    refuse(x < low || x > high, `the link says ${name}=${x}; this page takes ${low} to ${high}`);
   for (const name of NUMBERS) within(name, s[name], Explorer.LIMITS[name]);
   for (const { re, im } of s.h) {
     within("Re h", re, Explorer.LIMITS.re);
@@ -111,17 +100,15 @@ function refused(s) {
   }
   within("the number of eigenvalues", Explorer.size(s.h), Explorer.LIMITS.d);
   const kept = Explorer.legal(s);
-  for (const name of ["n", "heads", "depth", "seed", "share", "A", "X", "kind"]) {
-    if (kept[name] !== s[name]) throw new Error(`the link's ${name} does not fit the rest of it or is not whole`);
-  }
+  for (const name of ["n", "heads", "depth", "seed", "share", "A", "X", "kind"])
+    refuse(kept[name] !== s[name], `the link's ${name} does not fit the rest of it or is not whole`);
   return kept;
-}
+};
 
 function eigenvalue(text) {
   const found = /^([+-]?[\d.]+(?:e[+-]?\d+)?)(?:([+-][\d.]+(?:e[+-]?\d+)?)i)?$/i.exec(text.trim());
-  if (!found || !Number.isFinite(Number(found[1])) || Number.isNaN(Number(found[2] || 0))) {
-    throw new Error(`the link has the eigenvalue '${text.slice(0, 20)}': write -0.5 or -0.5+0.2i`);
-  }
+  refuse(!found || !Number.isFinite(Number(found[1])) || Number.isNaN(Number(found[2] || 0)),
+    `the link has the eigenvalue '${text.slice(0, 20)}': write -0.5 or -0.5+0.2i`);
   const pair = found[2] !== undefined;
   return { re: Number(found[1]), im: pair ? Math.abs(Number(found[2])) : 0, pair };
 }
