@@ -62,8 +62,8 @@ def figures(
         # Behind a caption of one line or more.
         _, *rest = re.split(r"\n(?=\d+ comparisons? with the paper: )", caption)
         said, written = "".join(rest).splitlines(), [str(path) for path in paths]
-        for key, value in zip(told, (written, "".join(said[:1]), said[1:]), strict=True):
-            told[key][name] = value
+        told["figures"][name], told["counts"][name] = written, "".join(said[:1])
+        told["compared"][name] = said[1:]
         if not as_json:
             print("\n".join([*said, *written]))
     if as_json:
