@@ -28,18 +28,13 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 pytest_plugins = ["tests.costs"]
 
 if CHECKED:
-    # In tests alone, which is soon enough to see one broken.
-    shaped = [
-        f"oversmoothing.simulations.{room}"
-        for room in ("state", "state_metrics", "singular_values")
-    ]
-    install_import_hook(shaped, "beartype.beartype")
-    # Where users' own input comes in, the arrays alone.
-    rooms = ("engine", "generators", "spectra")
-    install_import_hook(
-        [f"oversmoothing.simulations.{room}" for room in rooms],
-        f"{shapes.__module__}.{shapes.__name__}",
-    )
+    # In tests alone, which is soon enough to see one broken; where users' own input comes in, the
+    # arrays alone.
+    for checker, rooms in {
+        "beartype.beartype": ("state", "state_metrics", "singular_values"),
+        f"{shapes.__module__}.{shapes.__name__}": ("engine", "generators", "spectra"),
+    }.items():
+        install_import_hook([f"oversmoothing.simulations.{room}" for room in rooms], checker)
 
 # By the process that starts the others, before it does: what Coq's kernel accepts, it accepts once.
 share_built()

@@ -18,12 +18,11 @@ Check = Callable[[pd.DataFrame, Context], None]
 class Held:
     """check: against the theory or a recorded run, from the CSV as it is read back. free: columns
     that it does not hold, and why. rows: those in which an error of any other column must turn it
-    red (all, where it is None). only: the columns that it holds, where most are not drawn."""
+    red (all, where it is None)."""
 
     check: Check
     free: dict[str, str] = field(default_factory=dict)
     rows: Callable[[pd.DataFrame], pd.Series] | None = None
-    only: tuple[str, ...] = ()
 
 
 HELD: dict[str, Held] = {}
@@ -33,13 +32,12 @@ def holds(
     name: str,
     free: dict[str, str] | None = None,
     rows: Callable[[pd.DataFrame], pd.Series] | None = None,
-    only: tuple[str, ...] = (),
 ) -> Callable[[Check], Check]:
     """Declare the decorated function the check of a figure."""
 
     def declare(check: Check) -> Check:
         assert name not in HELD
-        HELD[name] = Held(check, free or {}, rows, only)
+        HELD[name] = Held(check, free or {}, rows)
         return check
 
     return declare
