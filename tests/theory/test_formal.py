@@ -19,14 +19,6 @@ from tests.support.refusals import refuses
 needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
 
 
-def test_every_theorem_that_a_claim_names_stands_in_its_file() -> None:
-    named = theorems()
-    assert len(named) >= 25
-    for names in named.values():
-        for name in names:
-            assert name.split(".")[1] in statement(name)
-
-
 def test_make_formal_asks_for_the_theorems_of_the_claims() -> None:
     """Under `python -m` too, where the module is another than the one that claims import."""
     code = (
@@ -52,11 +44,6 @@ def test_without_a_library_of_coq_a_theorem_is_absent(tmp_path: Path, library: s
     found = Formal("Own.t", (1,), beside=str(tmp_path / "claim.py")).run(Effort())
     assert found.holds is None and found.absent
     assert found.detail == f"absent: Coq is without {library}.no_such_file"
-
-
-@needs_coq
-def test_a_theorem_that_is_not_there_fails() -> None:
-    assert Formal("T2_real.no_such_theorem", (1,)).run(Effort()).holds is False
 
 
 @pytest.mark.parametrize(("script", "limited"), [("sleep 2", False), ("while :; do :; done", True)])
@@ -140,13 +127,6 @@ def test_every_file_is_named_in_its_readme_and_proves_something() -> None:
     # TwoTokens.v has the values at which the others' hypotheses hold.
     assert files == proved | {"TwoTokens"}
     assert all(f"`{name}.v`" in readme for name in files)
-
-
-@needs_coq
-def test_T2_holds_by_Coq_for_lists_of_any_length() -> None:
-    found = check(("T2_real.T2d",))
-    assert "rho_Q" in found[0].type
-    assert set(found[0].axioms) <= ALLOWED
 
 
 @needs_coq

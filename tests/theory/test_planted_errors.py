@@ -30,7 +30,6 @@ from oversmoothing.theory.proofs.claim import (
 )
 from oversmoothing.theory.proofs.coq import SOURCES, Formal, coq_version, statement
 from oversmoothing.theory.proofs.evidence import (
-    Certified,
     Counterexample,
     Measurement,
     Simulated,
@@ -41,8 +40,7 @@ from oversmoothing.theory.proofs.evidence import (
 from oversmoothing.theory.proofs.fingerprint import PATH, THEORY, digest, fingerprint, line
 from oversmoothing.theory.proofs.items import source
 from oversmoothing.theory.proofs.ledger import Ledger, claims, files, run_claim, standing
-from oversmoothing.theory.proofs.reals import ForAllReals, Sharp
-from oversmoothing.theory.proofs.search import Searched
+from oversmoothing.theory.proofs.reals import ForAllReals
 from tests.support.refusals import refuses
 
 LEDGER = claims()
@@ -67,90 +65,44 @@ def status_of(original: Claim, wrong: Claim, cited: dict[str, Status]) -> Status
 # ---------------------------------------------------------------------------- how to plant
 
 
-def swapped(kind: type[Any], change: Callable[[Any], Any], index: int = 0) -> Change:
-    """The index-th evidence of this class, changed."""
+def put(part: Any, path: str, new: Any) -> Any:
+    """A copy of a claim or of a part of it with `new` at the path: names of fields, places in
+    tuples, and of evidence the first of a class."""
+    name, _, rest = path.partition(".")
+    if isinstance(part, tuple):
+        k = int(name) if name.isdigit() else [type(one).__name__ for one in part].index(name)
+        return (*part[:k], put(part[k], rest, new) if rest else new, *part[k + 1 :])
+    return dataclasses.replace(part, **{name: put(getattr(part, name), rest, new) if rest else new})
 
-    def apply(claim: Claim) -> Claim:
-        places = [k for k, e in enumerate(claim.evidence) if isinstance(e, kind)]
-        at = places[index]
-        found = list(claim.evidence)
-        found[at] = change(found[at])
-        return dataclasses.replace(claim, evidence=tuple(found))
 
-    return apply
+def of(path: str, new: Any) -> Change:
+    return lambda claim: put(
+        claim, path if path.startswith("hypotheses") else f"evidence.{path}", new
+    )
 
 
 def without(*kinds: type[Any]) -> Change:
     """The claim without its evidence of these classes."""
-    return lambda claim: dataclasses.replace(
-        claim, evidence=tuple(e for e in claim.evidence if not isinstance(e, kinds))
+    return lambda claim: put(
+        claim, "evidence", tuple(e for e in claim.evidence if not isinstance(e, kinds))
     )
 
 
 def added(evidence: Any) -> Change:
-    return lambda claim: dataclasses.replace(claim, evidence=(*claim.evidence, evidence))
-
-
-def field(**values: Any) -> Callable[[Any], Any]:
-    return lambda found: dataclasses.replace(found, **values)
-
-
-def stepwise(change: Callable[[tuple[Step, ...]], tuple[Step, ...]], index: int = 0) -> Change:
-    """The steps of the index-th written proof, changed."""
-    return swapped(Written, lambda proof: field(steps=change(proof.steps))(proof), index)
-
-
-def one_step(k: int, **values: Any) -> Change:
-    """Step k (from 1) of the first written proof, changed."""
-    return stepwise(
-        lambda steps: (*steps[: k - 1], dataclasses.replace(steps[k - 1], **values), *steps[k:])
-    )
-
-
-def deleted_step(k: int) -> Change:
-    return stepwise(lambda steps: (*steps[: k - 1], *steps[k:]))
-
-
-def query(**values: Any) -> Change:
-    """The first query, changed."""
-    return swapped(ForAllReals, lambda e: field(query=field(**values)(e.query))(e))
-
-
-def searched(**values: Any) -> Change:
-    """The first search, changed."""
-    return swapped(Searched, field(**values))
+    return lambda claim: put(claim, "evidence", (*claim.evidence, evidence))
 
 
 def certified(*instances: Any) -> Change:
     """The first certified evidence, which comes to this of its instances."""
-    return swapped(Certified, field(certify=lambda effort: iter(instances)))
-
-
-def residual(of: Callable[[], Any]) -> Change:
-    return swapped(Symbolic, field(residual=of))
-
-
-def neighbour(change: Callable[[Any], Any]) -> Change:
-    """The false neighbours of the first query, which are this one made of it."""
-    return swapped(ForAllReals, lambda e: field(mutations=(change(e),))(e))
+    return of("Certified.certify", lambda effort: iter(instances))
 
 
 def measured(*found: float) -> Change:
     return added(Simulated("x", lambda effort: [Measurement("r", 0.5, x, 1e-3) for x in found]))
 
 
-def sharp(change: Callable[[Any], Callable[[Any], Any]]) -> Change:
-    """What the first sharp line states, changed."""
-    return swapped(Sharp, lambda e: field(stated=change(e.stated)(e.stated))(e))
-
-
-def predicate(k: int, **values: Any) -> Change:
-    def apply(claim: Claim) -> Claim:
-        found = list(claim.hypotheses)
-        found[k] = dataclasses.replace(found[k], **values)
-        return dataclasses.replace(claim, hypotheses=tuple(found))
-
-    return apply
+def point(**values: Any) -> dict[str, Fraction]:
+    return {name: Fraction(value) for name, value in values.items()}
 
 
 def asserts(condition: bool) -> None:
@@ -173,6 +125,7 @@ def silent(*drawn: object) -> None:
 # --------------------------------------------------- what changes the status, as (claim, error)
 
 NEVER = Instance([[Fraction(1)]], [[Fraction(0)]])
+TRUE = by.for_all("q", then="x == x", at="x=1").query
 SO, ONE_IS_ONE, ONE_IS_TWO = (
     Step(words, check)
     for words, check in (
@@ -184,103 +137,104 @@ SO, ONE_IS_ONE, ONE_IS_TWO = (
 OUTSIDE = [[Fraction(2)]], [[Fraction(1)]]
 ESCALATION, PSI = "N-2312.06182-escalation", "P-2401.04301v1-psi"
 STATUS: dict[str, tuple[str, Change]] = {
-    "a hypothesis whose predicate is True": ("T1c", predicate(0, holds=lambda case: True)),
-    "the predicate of an own hypothesis is True": ("T5d", predicate(4, holds=lambda case: True)),
-    "a hypothesis that no instance violates": ("T2a", predicate(1, violated=())),
-    "an open interval closed in a predicate": ("T3d", predicate(2, holds=given.CLOSED.holds)),
-    "a search whose law filters everything": ("T1b", searched(law=filtered)),
-    "a search whose law asserts nothing": ("T1b", searched(law=silent)),
-    "a search on instances outside the hypotheses": ("T1h", searched(at=lambda *_: OUTSIDE)),
-    "a search that draws nothing": ("T1b", searched(draws=st.nothing())),
-    "a law that a drawn example violates": ("T2b", searched(law=lambda A, a, h: asserts(h < 1))),
+    "a hypothesis whose predicate is True": ("T1c", of("hypotheses.0.holds", lambda case: True)),
+    "the predicate of an own hypothesis is True": (
+        "T5d",
+        of("hypotheses.4.holds", lambda case: True),
+    ),
+    "a hypothesis that no instance violates": ("T2a", of("hypotheses.1.violated", ())),
+    "an open interval closed in a predicate": ("T3d", of("hypotheses.2.holds", given.CLOSED.holds)),
+    "a search whose law filters everything": ("T1b", of("Searched.law", filtered)),
+    "a search whose law asserts nothing": ("T1b", of("Searched.law", silent)),
+    "a search on instances outside the hypotheses": ("T1h", of("Searched.at", lambda *_: OUTSIDE)),
+    "a search that draws nothing": ("T1b", of("Searched.draws", st.nothing())),
+    "a law that a drawn example violates": (
+        "T2b",
+        of("Searched.law", lambda A, a, h: asserts(h < 1)),
+    ),
     "0 of 12 instances certified": ("T1g", certified(*[False] * 12)),
     "no instance to certify": ("T1g", certified()),
     "a certified instance that contradicts": ("T1g", certified(True, "A = 1")),
-    "an empty list of residuals": (ESCALATION, residual(list)),
-    "a residual of None": (ESCALATION, residual(lambda: None)),
-    "a wrong sign in an identity": (ESCALATION, residual(lambda: sp.Symbol("x"))),
-    "a step that checks nothing": ("T2e", one_step(1, check=lambda: None)),
-    "a step that returns an empty list": ("T2e", one_step(1, check=list)),
-    "a step that asserts over nothing": ("T2e", one_step(1, check=over_nothing)),
-    "a step that returns a residual that is not 0": ("T1e", one_step(1, check=lambda: sp.S.One)),
-    "a step that fails": ("T1e", one_step(1, check=lambda: asserts(False))),
-    "a proof without steps": ("T1e", stepwise(lambda steps: ())),
-    "the only step of a clause deleted": ("T14h", deleted_step(2)),
-    "a step that covers its clause no more": ("T14f", one_step(3, covers=())),
+    "an empty list of residuals": (ESCALATION, of("Symbolic.residual", list)),
+    "a residual of None": (ESCALATION, of("Symbolic.residual", lambda: None)),
+    "a wrong sign in an identity": (ESCALATION, of("Symbolic.residual", lambda: sp.Symbol("x"))),
+    "a step that checks nothing": ("T2e", of("Written.steps.0.check", lambda: None)),
+    "a step that returns an empty list": ("T2e", of("Written.steps.0.check", list)),
+    "a step that asserts over nothing": ("T2e", of("Written.steps.0.check", over_nothing)),
+    "a step that returns a residual that is not 0": (
+        "T1e",
+        of("Written.steps.0.check", lambda: sp.S.One),
+    ),
+    "a step that fails": ("T1e", of("Written.steps.0.check", lambda: asserts(False))),
+    "a proof without steps": ("T1e", of("Written.steps", ())),
+    "another step for the only one of a clause": ("T14h", of("Written.steps.1", SO)),
+    "a step that covers its clause no more": ("T14f", of("Written.steps.2.covers", ())),
     "all queries of a claim deleted": ("T8e-reversal", without(ForAllReals)),
     "all theorems and queries of T3b deleted": ("T3b", without(ForAllReals, Formal)),
     "all theorems and queries of T2d deleted": ("T2d", without(ForAllReals, Formal, Written)),
-    "a query that covers its clause no more": (
-        "T8e-reversal",
-        swapped(ForAllReals, field(covers=()), 3),
-    ),
+    "a query that covers its clause no more": ("T8e-reversal", of("3.covers", ())),
     "a clause added that nothing covers": (
         "T1b",
-        lambda claim: dataclasses.replace(claim, clauses=(*claim.clauses, "And more.")),
+        lambda claim: put(claim, "clauses", (*claim.clauses, "And more.")),
     ),
-    "a wrong query": ("T1e", query(conclusion="u*s*c >= u*s*m")),
-    "a hypothesis left out of a query": ("T1e", query(hypotheses=("0 < s", "0 < u"))),
-    "a query whose hypotheses nothing satisfies": ("T1e", query(hypotheses=("s < s", "0 < u"))),
-    "a query without false neighbours": ("T1e", swapped(ForAllReals, field(mutations=()))),
-    "a false neighbour that is true": (
+    "a wrong query": ("T1e", of("ForAllReals.query.conclusion", "u*s*c >= u*s*m")),
+    "a hypothesis left out of a query": (
         "T1e",
-        neighbour(lambda e: field(query=e.query)(e.mutations[0])),
+        of("ForAllReals.query.hypotheses", ("0 < s", "0 < u")),
     ),
+    "a query whose hypotheses nothing satisfies": (
+        "T1e",
+        of("ForAllReals.query.hypotheses", ("s < s", "0 < u")),
+    ),
+    "a query without false neighbours": ("T1e", of("ForAllReals.mutations", ())),
+    "a false neighbour that is true": ("T1e", of("ForAllReals.mutations.0.query", TRUE)),
     "a statement that is false at a point beside it": (
         "T2a",
-        sharp(lambda stated: field(query=field(conclusion="-M < 1 + h*b < 0")(stated.query))),
+        of("Sharp.stated.query.conclusion", "-M < 1 + h*b < 0"),
     ),
     "a point at which the false neighbour holds": (
         "T2a",
-        sharp(
-            lambda stated: field(mutations=(field(witness=stated.example)(stated.mutations[0]),))
-        ),
+        of("Sharp.stated.mutations.0.witness", point(h=-1, a=0, b="1/2", M=1)),
     ),
     "a witness that is none": (
         "T1e",
-        neighbour(lambda e: field(witness=e.example)(e.mutations[0])),
+        of("ForAllReals.mutations.0.witness", point(s=2, u=1, m=1, c=1, k="1/2")),
     ),
-    "a theorem that is not there": ("T2b", swapped(Formal, field(theorem="T2_real.nothing"))),
+    "a theorem that is not there": ("T2b", of("Formal.theorem", "T2_real.nothing")),
     "nothing measured": ("T11.2", measured()),
     "a rate measured differently": ("T11.2", measured(0.6)),
     "a measurement that is no number": ("T11.2", measured(float("nan"))),
     "odds of two rows of attention bounded too well": (
         "N-2103.03404-doubly-exponential",
-        query(conclusion="2*(u - v)*(r + 1) <= r - 1"),
+        of("ForAllReals.query.conclusion", "2*(u - v)*(r + 1) <= r - 1"),
     ),
     "covariances of tokens bounded too well": (
         "N-2206.03126-gradients",
-        searched(law=lambda A, X, v: asserts(squared_diameter(X) < 4)),
+        of("Searched.law", lambda A, X, v: asserts(squared_diameter(X) < 4)),
     ),
     "a run of growing tokens that loses an end": ("N-2305.05465-line", certified(True, "x = 2 -1")),
     "the factor of a scaled layer bounded from the wrong side": (
         "N-2502.05795-slows",
-        query(conclusion="1 - h*(1-a)*s*g <= f"),
+        of("ForAllReals.query.conclusion", "1 - h*(1-a)*s*g <= f"),
     ),
     "tokens normalised after all fall more slowly": (
         "N-2510.22026-layers",
-        query(conclusion="0 < p and 2*p < q"),
+        of("ForAllReals.query.conclusion", "0 < p and 2*p < q"),
     ),
     "a diameter that falls by the step alone": (
         "N-clustering2026-norms",
-        searched(law=lambda A, X, eps: asserts(dobrushin(A) <= 1 - eps)),
+        of("Searched.law", lambda A, X, eps: asserts(dobrushin(A) <= 1 - eps)),
     ),
     "LayerNorm said to keep the affine rank": (
         "N-2604.23681-linear-rank",
-        searched(law=lambda X, *_: asserts(affine_rank(X) == rank(X))),
+        of("Searched.law", lambda X, *_: asserts(affine_rank(X) == rank(X))),
     ),
-    "a counterexample that does not come out": (
-        PSI,
-        swapped(Counterexample, lambda e: field(steps=(*e.steps, ONE_IS_TWO))(e)),
-    ),
-    "a counterexample without an instance": (PSI, swapped(Counterexample, field(cases=()))),
-    "a counterexample whose steps check nothing": (
-        PSI,
-        swapped(Counterexample, field(steps=(SO,))),
-    ),
+    "a counterexample that does not come out": (PSI, of("Counterexample.steps.0", ONE_IS_TWO)),
+    "a counterexample without an instance": (PSI, of("Counterexample.cases", ())),
+    "a counterexample whose steps check nothing": (PSI, of("Counterexample.steps", (SO,))),
     "a refutation with a hypothesis that excludes nothing": (
         PSI,
-        predicate(2, holds=lambda case: True),
+        of("hypotheses.2.holds", lambda case: True),
     ),
     "a counterexample to a claim that is on record as proved": (
         "T2a",
@@ -300,7 +254,7 @@ def test_a_planted_error_changes_the_status(name: str) -> None:
 @pytest.mark.skipif(coq_version() is None, reason="Coq is not installed")
 def test_a_refutation_whose_theorem_coq_refuses_is_undecided() -> None:
     claim = LEDGER[PSI]
-    wrong = swapped(Formal, field(theorem="T2_real.nothing"))(claim)
+    wrong = of("Formal.theorem", "T2_real.nothing")(claim)
     assert status_of(claim, wrong, {}) is Status.UNDECIDED
 
 
@@ -328,12 +282,14 @@ def test_a_claim_is_no_stronger_than_the_weakest_of_its_clauses() -> None:
 
 @pytest.mark.parametrize(("words", "said"), [("By T6b.", "circle"), ("By T99.", "no claim")])
 def test_a_circle_of_proofs_and_an_unknown_name_are_refused(words: str, said: str) -> None:
-    circle = one_step(1, words=words)(LEDGER["T1e"])
+    circle = of("Written.steps.0.words", words)(LEDGER["T1e"])
     refuses(said, lambda: Ledger({**LEDGER, "T1e": circle}).cited([circle]))
 
 
 def test_evidence_for_a_clause_that_is_not_there_is_refused() -> None:
-    refuses("no clause 7", lambda: one_step(1, covers=(7,))(LEDGER["T1e"]), error=ValueError)
+    refuses(
+        "no clause 7", lambda: of("Written.steps.0.covers", (7,))(LEDGER["T1e"]), error=ValueError
+    )
 
 
 @pytest.mark.parametrize("scope", [Scope.SIZE, Scope.INSTANCE])
@@ -429,7 +385,3 @@ def test_the_ledger_is_the_one_on_record() -> None:
     found, kept = fingerprint(), PATH.read_text("utf-8")
     new = sorted(set(found.splitlines()) - set(kept.splitlines()))
     assert found == kept, f"not on record (see theory/proofs/fingerprint.py): {new[:10]}"
-
-
-def test_forty_errors_are_planted() -> None:
-    assert len(STATUS) + len(TEXT) + len(SOURCE) >= 60

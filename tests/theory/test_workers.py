@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,20 +38,29 @@ def members(session: int) -> list[int]:
     return found
 
 
+def started(*words: str, **more: Any) -> subprocess.Popen[str]:
+    """Python with these words, in a session of its own."""
+    paths = {**os.environ, "PYTHONPATH": str(ROOT)}
+    words = (sys.executable, *words)
+    return subprocess.Popen(words, text=True, start_new_session=True, env=paths, **more)
+
+
+def gone(session: int, seconds: float) -> bool:
+    """Whether nothing of a session lives, soon."""
+    end = time.monotonic() + seconds
+    while members(session) and time.monotonic() < end:
+        time.sleep(0.1)
+    return not members(session)
+
+
 @cases(
     "command, at_work",
     (["prove", "--thorough", "T2d"], "thorough.json"),
     (["study", "trainability", "--workers", "2"], "study/weights/*"),
 )
 def test_workers_of_a_long_command_end_when_it_is_killed(tmp_path, command, at_work):
-    run = subprocess.Popen(
-        [sys.executable, "-m", "oversmoothing", *command],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+    nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    run = started("-m", "oversmoothing", *command, cwd=tmp_path, **nowhere)
     # Chunks or folders are written: the workers are at work.
     while not any((tmp_path / "results").glob(at_work)):
         assert run.poll() is None
@@ -59,34 +69,13 @@ def test_workers_of_a_long_command_end_when_it_is_killed(tmp_path, command, at_w
     assert workers
     run.send_signal(signal.SIGKILL)
     run.wait()
-    for _ in range(300):
-        if not members(run.pid):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"still there: {members(run.pid)}")
+    assert gone(run.pid, 30), f"still there: {members(run.pid)}"
 
 
 def test_an_interrupt_of_the_command_alone_waits_for_no_worker(tmp_path):
-    run = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "oversmoothing",
-            "prove",
-            "T2",
-            "--examples",
-            "20000",
-            "--jobs",
-            "2",
-        ],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=interruptible,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+    words = ["-m", "oversmoothing", "prove", "T2", "--examples", "20000", "--jobs", "2"]
+    told = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    run = started(*words, cwd=tmp_path, preexec_fn=interruptible, **told)
     # The command, its tracker of resources and the first worker: the interrupt falls into the start
     # of the second one, or soon behind it.
     while len(members(run.pid)) < 3:
@@ -98,11 +87,7 @@ def test_an_interrupt_of_the_command_alone_waits_for_no_worker(tmp_path):
     # All claims of T2 take a minute and more with so many examples.
     assert time.monotonic() - begun < 30
     assert run.returncode == 130 and "interrupted" in said and "Traceback" not in said
-    for _ in range(100):
-        if not members(run.pid):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"still there: {members(run.pid)}")
+    assert gone(run.pid, 10), f"still there: {members(run.pid)}"
 
 
 # The interrupt goes to a thread that waits for something else.
@@ -122,11 +107,8 @@ except KeyboardInterrupt:
 
 
 def test_an_interrupt_that_another_thread_is_handed_ends_the_wait():
-    words = [sys.executable, "-c", ELSEWHERE]
-    done = subprocess.run(
-        words, capture_output=True, text=True, timeout=60, preexec_fn=interruptible
-    )
-    assert done.returncode == 0 and float(done.stdout) < 10
+    run = started("-c", ELSEWHERE, stdout=subprocess.PIPE, preexec_fn=interruptible)
+    assert float(run.communicate(timeout=60)[0]) < 10 and run.returncode == 0
 
 
 # A minute and more for cvc5.
@@ -160,45 +142,27 @@ def ended_with_its_parent(run: subprocess.Popen[str]) -> bool:
     assert len(members(run.pid)) == 2, "the child was done too early"
     run.send_signal(signal.SIGKILL)
     run.wait()
-    for _ in range(50):
-        if not members(run.pid):
-            return True
-        time.sleep(0.1)
-    return False
+    return gone(run.pid, 5)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel is asked on Linux")
 def test_a_process_that_lets_no_thread_run_ends_with_its_parent():
-    run = subprocess.Popen(
-        [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True, start_new_session=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    run = started("-c", BUSY, stdout=subprocess.PIPE)
     assert run.stdout is not None and run.stdout.readline() == "at work\n"
     assert ended_with_its_parent(run)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel is asked on Linux")
 def test_a_solver_ends_with_the_process_that_asked():
-    run = subprocess.Popen(
-        [sys.executable, "-c", ASK.format(HARD.to_smtlib())], text=True, start_new_session=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert ended_with_its_parent(run)
+    assert ended_with_its_parent(started("-c", ASK.format(HARD.to_smtlib())))
 
 
-def test_a_process_with_another_parent_ends_at_once():
+@cases("end, seconds", (end_with, 20.0), (end_at_once_with, 0.0))
+def test_a_process_with_another_parent_ends_or_is_not_begun(end, seconds):
     child = os.fork()
     if child == 0:
-        end_with(os.getpid())  # nobody's parent here
-        time.sleep(20)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
-
-
-def test_a_process_whose_parent_is_another_is_not_begun():
-    child = os.fork()
-    if child == 0:
-        end_at_once_with(os.getpid())
+        end(os.getpid())  # nobody's parent here
+        time.sleep(seconds)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 

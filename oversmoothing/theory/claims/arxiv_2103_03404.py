@@ -9,10 +9,13 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.claims.lemmas import (
+    Heads,
     binary_softmax,
     dobrushin,
     heads_on_a_state,
     logits,
+    networks,
+    of_first_head,
     spread,
     squared_diameter,
     squared_frobenius,
@@ -59,8 +62,6 @@ def law_doubly_exponential(X: Matrix, M: Matrix, W: Matrix) -> None:
 
 # ------------------------------------------------------------------------ N-2103.03404-paths
 
-Heads = list[tuple[Matrix, Matrix]]
-
 
 def _forward(X: Matrix, layers: list[Heads], biases: Matrix, skip: bool) -> Matrix:
     for heads, bias in zip(layers, biases, strict=True):
@@ -83,16 +84,9 @@ def _along(X: Matrix, path: Heads) -> Matrix:
     return X
 
 
-@st.composite
-def _networks(pick: st.DrawFn) -> tuple[Matrix, list[Heads], Matrix, bool]:
-    n, d = pick(st.integers(1, 3)), pick(st.integers(1, 2))
-    layers = pick(draw.lists(draw.heads(draw.attention(n, n, zeros=True), d, 2), 1, 3))
-    biases = pick(draw.states(len(layers), d))
-    return pick(draw.states(n, d)), layers, biases, pick(st.booleans())
-
-
-@search(_networks(), at=lambda X, layers, *_: given.of_attention(layers[0][0][0]))
-def law_paths(X: Matrix, layers: list[Heads], biases: Matrix, skip: bool) -> None:
+@search(networks(1, 3), draw.states(3, 2), st.booleans(), at=of_first_head)
+def law_paths(layers: list[Heads], X: Matrix, rows: Matrix, skip: bool) -> None:
+    biases = [row[: len(X[0])] for row in rows[: len(layers)]]
     paths = list(_paths(layers, skip))
     total = exact.zeros(len(X), len(X[0]))
     for path in paths:

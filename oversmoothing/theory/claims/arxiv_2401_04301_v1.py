@@ -6,6 +6,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume, strategies as st
 
+from oversmoothing.theory.claims.lemmas import Heads, networks, of_first_head
 from oversmoothing.theory.claims.t7 import (
     R,
     frame,
@@ -42,19 +43,11 @@ def linear(A: Matrix, H: Matrix, X0: Matrix) -> None:
 
 # ---------------------------------------------------------------------- P-2401.04301v1-heads
 
-Heads = list[tuple[Matrix, Matrix]]
 
-
-@st.composite
-def _heads(pick: st.DrawFn) -> Heads:
-    """One to three heads (A, W) of the same sizes."""
-    n, d = pick(st.integers(2, 3)), pick(st.integers(1, 2))
-    return pick(draw.heads(draw.attention(n, n, zeros=True), d, 3))
-
-
-@search(_heads(), at=lambda heads: given.of_attention(heads[0][0]))
-def law_heads(heads: Heads) -> None:
+@search(networks(2, 1, 3), at=of_first_head)
+def law_heads(layers: list[Heads], _: Matrix) -> None:
     """The characteristic polynomial of the layer is that of consensus times the quotient's."""
+    (heads,) = layers
     n, d = len(heads[0][0]), len(heads[0][1])
     consensus, quotient, whole = map(exact.identity, (d, (n - 1) * d, n * d))
     for A, W in heads:

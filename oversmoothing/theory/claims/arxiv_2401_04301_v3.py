@@ -215,15 +215,6 @@ def _negative(M: Matrix) -> int:
     )
 
 
-@st.composite
-def _weights(pick: st.DrawFn) -> tuple[Matrix, list[int]]:
-    """W = S S^T positive definite, gamma without zeros."""
-    d = pick(st.integers(1, 4))
-    S, _ = pick(draw.unimodular(d))
-    gamma = pick(draw.lists(st.integers(-5, 5).filter(bool), d))
-    return exact.product(S, exact.transposed(S)), gamma
-
-
 def _centred(W: Matrix, gamma: str) -> Matrix:
     """W diag(gamma) C, C = I - 11^T/3."""
     C = exact.plus(exact.identity(3), exact.uniform(3), -1)
@@ -248,9 +239,11 @@ def _positive_definite(W: Matrix) -> bool:
     )
 
 
-@search(_weights())
-def law_layernorm_mixed(W: Matrix, gamma: list[int]) -> None:
-    weighted = exact.product(exact.diagonal(gamma), W)
+@search(st.integers(1, 4).flatmap(draw.unimodular), draw.lists(st.integers(-5, 5).filter(bool), 4))
+def law_layernorm_mixed(S: Matrix, inverse: Matrix, gamma: list[int]) -> None:
+    """W = S S^T is positive definite."""
+    gamma = gamma[: len(S)]
+    weighted = exact.product(exact.diagonal(gamma), S, exact.transposed(S))
     assert spectra.is_real(weighted)
     assert _negative(weighted) == sum(g < 0 for g in gamma)
 

@@ -10,6 +10,7 @@ from oversmoothing.theory.claims.lemmas import (
     dobrushin,
     oscillation,
     squared_diameter,
+    with_state,
 )
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact, search
 
@@ -41,14 +42,10 @@ def limit() -> None:
 # --------------------------------------------------------------------- N-2505.24333-two-ends
 
 
-@st.composite
-def _rows(pick: st.DrawFn) -> tuple[list[list[int]], Matrix, list[Fraction]]:
-    n = pick(st.integers(2, 4))
-    L = pick(draw.matrices(st.integers(-4, 4), n, n))
-    return L, pick(draw.states(n, 2)), pick(draw.lists(draw.fractions(-3, 3, 4), 4))
-
-
-@search(_rows())
+@search(
+    with_state(st.integers(2, 4).flatmap(lambda n: draw.matrices(st.integers(-4, 4), n, n)), 2),
+    draw.lists(draw.fractions(-3, 3, 4), 4),
+)
 def law_two_ends(L: list[list[int]], X: Matrix, change: list[Fraction]) -> None:
     """Logits in integers times ln 2: e^s is then 2^s, tanh(s/2) = (2^s - 1)/(2^s + 1)."""
     A, change = binary_softmax(exact.from_integers(L)), change[: len(X)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from oversmoothing.theory.numbers.exact import normalised_rows
-from oversmoothing.theory.proofs.kit import Matrix, draw, exact
+from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given
 
 
 def symbolic_attention(n: int) -> sp.Matrix:
@@ -72,6 +72,25 @@ def with_state(
     n, d = (x if isinstance(x, int) else len(x[0] if isinstance(x, tuple) else x) for x in drawn)
     X0 = draw.general_state(pick(draw.SEEDS), n, d, size) if size else pick(draw.states(n, d))
     return *(x for x in drawn if not isinstance(x, int)), X0
+
+
+# The heads (A, W) of one layer.
+Heads = list[tuple[Matrix, Matrix]]
+
+
+@st.composite
+def networks(
+    pick: st.DrawFn, fewest: int, layers: int, heads: int = 2, causal: bool = False
+) -> tuple[list[Heads], Matrix]:
+    """One layer to `layers` of one head to `heads` on `fewest` to three tokens, and X_0."""
+    n, d = pick(st.integers(fewest, 3)), pick(st.integers(1, 2))
+    A = draw.causal_attention(n, n) if causal else draw.attention(n, n, zeros=True)
+    return pick(draw.lists(draw.heads(A, d, heads), 1, layers)), pick(draw.states(n, d))
+
+
+def of_first_head(layers: list[Heads], *_: object) -> tuple[Matrix, Matrix]:
+    """The instance of a law about networks: the attention of one head."""
+    return given.of_attention(layers[0][0][0])
 
 
 @st.composite

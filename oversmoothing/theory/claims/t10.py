@@ -35,31 +35,28 @@ def law_ball_certificates(A: Matrix, a: Fraction, e: Fraction) -> None:
 # ------------------------------------------------------------------------------- T10-float64
 
 
-@st.composite
-def _pairs(pick: st.DrawFn) -> tuple[list[float], list[float], int]:
-    """Floats that cancel, are far apart, or underflow in products; how they are summed."""
-    n = pick(st.integers(1, 12))
-    one = st.builds(
-        lambda m, e: float(np.ldexp(m, e)),
-        st.floats(-1, 1, allow_subnormal=False),
-        st.sampled_from([-540, -537, -300, -3, 0, 0, 1, 40]),
-    )
-    return pick(draw.lists(one, n)), pick(draw.lists(one, n)), pick(st.integers(0, 3))
+# Floats that cancel, are far apart, or underflow in products.
+_FLOATS = st.builds(
+    lambda m, e: float(np.ldexp(m, e)),
+    st.floats(-1, 1, allow_subnormal=False),
+    st.sampled_from([-540, -537, -300, -3, 0, 0, 1, 40]),
+)
 
 
-@search(_pairs())
-def law_float64(x: list[float], y: list[float], kind: int) -> None:
-    n, a, b = len(x), np.array(x), np.array(y)
+@search(draw.lists(st.tuples(_FLOATS, _FLOATS), 1, 12), st.integers(0, 3))
+def law_float64(terms: list[tuple[float, float]], kind: int) -> None:
+    """kind: how the products are summed."""
+    n, (a, b) = len(terms), map(np.array, zip(*terms, strict=True))
     if kind == 0:
         total = float(a @ b)
     elif kind == 1:
         total = float(np.add.reduce((a * b)[::-1]))
     elif kind == 2:
         total = 0.0
-        for k in range(n):
-            total = total + x[k] * y[k]
+        for x, y in terms:
+            total = total + x * y
     else:
         total = float(np.einsum("i,i->", a, b))
-    terms = [Fraction(p) * Fraction(q) for p, q in zip(x, y, strict=True)]
-    bound = Fraction(gamma(n)) * sum(map(abs, terms)) + n * Fraction(TINY)
-    assert abs(Fraction(total) - sum(terms)) <= bound
+    products = [Fraction(x) * Fraction(y) for x, y in terms]
+    bound = Fraction(gamma(n)) * sum(map(abs, products)) + n * Fraction(TINY)
+    assert abs(Fraction(total) - sum(products)) <= bound

@@ -239,15 +239,12 @@ def special() -> None:
     assert answer.verdict_x0 == "UNDEFINED" and answer.hfc_lfc[1].value is None
 
 
-@st.composite
-def _cases_6(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
-    A = pick(draw.attention(2, 3))
-    values = st.sampled_from([Fraction(-1), Fraction(-2), Fraction(-3, 2)])
-    blocks = pick(draw.lists(st.tuples(values, st.integers(1, 2)), 1, 2))
-    return A, pick(draw.with_jordan_blocks(blocks))
+_DOWN = draw.lists(
+    st.tuples(st.sampled_from([*map(Fraction, (-1, -2, "-3/2"))]), st.integers(1, 2)), 1, 2
+)
 
 
-@search(_cases_6(), at=given.whole)
+@search(draw.attention(2, 3), _DOWN.flatmap(draw.with_jordan_blocks), at=given.whole)
 def law_6(A: Matrix, H: Matrix) -> None:
     assert not is_zero(exact.power(exact.plus_identity(exact.kronecker(H, A)), len(A) * len(H)))
 
@@ -255,16 +252,17 @@ def law_6(A: Matrix, H: Matrix) -> None:
 # ------------------------------------------------------------------------------------- T11.7
 
 
-@st.composite
-def _cases_7(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
-    """Small states, zero and zero-mean ones among them."""
-    A = pick(draw.attention(1, 3))
-    X = pick(draw.matrices(st.integers(-1, 1), len(A), 1))
-    return A, [[pick(draw.fractions(-2, 2, 3))]], exact.from_integers(X)
+# Small states, zero and zero-mean ones among them.
+_SMALL = draw.attention(1, 3).flatmap(
+    lambda A: st.tuples(
+        st.just(A), draw.matrices(st.integers(-1, 1), len(A), 1).map(exact.from_integers)
+    )
+)
 
 
-@search(_cases_7(), at=given.whole)
-def law_7(A: Matrix, H: Matrix, X: Matrix) -> None:
+@search(_SMALL, draw.fractions(-2, 2, 3), at="A h X")
+def law_7(A: Matrix, X: Matrix, h: Fraction) -> None:
+    H = [[h]]
     answer = verdict(A=A, H=H, X0=X, depth=[0, 2])
     assert (answer.verdict == "UNDEFINED") == (not any(map(any, X)))
     for depth in (0, 2):

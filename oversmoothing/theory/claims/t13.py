@@ -53,17 +53,15 @@ def spectrum_law(A: Matrix, H: Matrix, R: Matrix, p: Vector, q: Vector) -> None:
 # -------------------------------------------------------------------------------------- T13c
 
 
-@st.composite
-def _drawn_c(pick: st.DrawFn) -> tuple[Matrix, Vector, Fraction, bool]:
-    R = pick(draw.attention(1, 4, zeros=True))
-    free = pick(draw.lists(draw.fractions(-2, 2, 4), len(R)))
-    return R, free, pick(draw.fractions(-3, 3, 4)), pick(st.booleans())
-
-
-@search(_drawn_c())
+@search(
+    draw.attention(1, 4, zeros=True),
+    draw.lists(draw.fractions(-2, 2, 4), 4),
+    draw.fractions(-3, 3, 4),
+    st.booleans(),
+)
 def law_c(R: Matrix, free: Vector, t: Fraction, left: bool) -> None:
     """R 1 = 1 and p = 1, or the transpose: chi_R/(x - 1) (x - 1 - kappa t)."""
-    ones = [Fraction(1)] * len(R)
+    free, ones = free[: len(R)], [Fraction(1)] * len(R)
     p, q = (free, ones) if left else (ones, free)
     M = exact.transposed(R) if left else R
     moved = exact.characteristic(exact.plus(M, _outer(p, q), t))

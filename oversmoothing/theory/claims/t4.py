@@ -300,15 +300,6 @@ def defective_content() -> None:
     assert late > 3 * early
 
 
-@st.composite
-def _special(draw_: st.DrawFn) -> tuple[Matrix, list[Fraction], Matrix, list[Fraction], list[int]]:
-    """Two tokens, real h, and which of the 2 d blocks X_0 shall contain."""
-    A, a = draw_(draw.two_token_attention())
-    H, h = draw_(draw.value_projections(3))
-    present = draw_(draw.lists(st.integers(-3, 3), 2 * len(h)))
-    return A, [Fraction(1), a], H, h, present
-
-
 def crossing(start: list[Fraction], h: float, kind: type[np.floating], limit: int) -> int | None:
     """First layer at which HFC/LFC < 1 on A3 when every operation rounds in this format."""
     A = [[kind(float(x)) for x in row] for row in exact.A3]
@@ -346,12 +337,18 @@ def reinjection(effort: by.Effort) -> by.Measurements:
     yield by.Measurement("antisymmetric X_0, symmetric A: mean after 1000 layers", 0.0, x + y, 0)
 
 
-@search(_special(), at="A H")
-def law_e(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], present: list[int]) -> None:
+@search(
+    draw.two_token_attention(),
+    draw.value_projections(3),
+    draw.lists(st.integers(-3, 3), 6),
+    at="A H",
+)
+def law_e(A: Matrix, a: Fraction, H: Matrix, h: list[Fraction], present: list[int]) -> None:
+    """Real h; present: which blocks X_0 contains."""
     rng = np.random.default_rng(7)
     X0 = exact.zeros(2, len(h))
     kept: dict[bool, list[Fraction]] = {True: [], False: []}
-    for weight, (y, x) in zip(present, pairs(sorted(set(h)), a), strict=False):
+    for weight, (y, x) in zip(present, pairs(sorted(set(h)), (Fraction(1), a)), strict=False):
         raw = exact.from_integers(rng.integers(1, 1000, (2, len(h))))
         block = spectra.block(A, x, raw, H, y)
         if weight and not is_zero(block):

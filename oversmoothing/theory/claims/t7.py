@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import flint
@@ -12,8 +13,11 @@ import sympy as sp
 from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.lemmas import (
+    Heads,
     binary_softmax,
     dobrushin,
+    networks,
+    of_first_head,
     oscillation,
     rotations,
     squared_diameter,
@@ -113,19 +117,8 @@ ADVERSARIES = 5
 
 # --------------------------------------------------------------------------------------- T7a
 
-# The heads (A, W) of one layer.
-Heads = list[tuple[Matrix, Matrix]]
 
-
-@st.composite
-def _layers_a(pick: st.DrawFn) -> tuple[list[Heads], Matrix]:
-    """One to four layers of one or two heads, and X_0."""
-    n, d = pick(st.integers(2, 3)), pick(st.integers(1, 2))
-    layers = draw.lists(draw.heads(draw.attention(n, n, zeros=True), d, 2), 1, 4)
-    return pick(layers), pick(draw.states(n, d))
-
-
-@search(_layers_a(), at=lambda layers, X: given.of_attention(layers[0][0][0]))
+@search(networks(2, 4), at=of_first_head)
 def law_a(layers: list[Heads], X: Matrix) -> None:
     """The differences of X_L are T_L times those of X_0, T_L the product of I + sum W^T (x) B'."""
     n, d = len(X), len(X[0])
@@ -272,17 +265,17 @@ def _kronecker_layer(A: Matrix, W: Matrix) -> Matrix:
     return exact.plus_identity(exact.kronecker(rational_quotient(A), exact.transposed(W)))
 
 
-@st.composite
-def _layers_b_volume(draw_from: st.DrawFn) -> list[tuple[Matrix, Matrix]]:
-    """Layers (A_l, W_l), W_l with real spectrum in [-1, 0] in a basis of its own."""
-    n, d = draw_from(st.integers(2, 3)), draw_from(st.integers(1, 2))
-    layers = []
-    for _ in range(draw_from(st.integers(1, 4))):
-        values = draw_from(draw.lists(draw.fractions(-1, 0), d))
-        blocks = [(value, 1) for value in values]
-        A = draw_from(draw.attention(n, n, zeros=True))
-        layers.append((A, draw_from(draw.with_jordan_blocks(blocks))))
-    return layers
+# Layers (A_l, W_l), W_l with real spectrum in [-1, 0] in a basis of its own.
+_CLIPPED = st.tuples(st.integers(2, 3), st.integers(1, 2)).flatmap(
+    lambda size: draw.lists(
+        st.tuples(
+            draw.attention(size[0], size[0], zeros=True),
+            draw.with_spectrum(draw.fractions(-1, 0), size[1], size[1]).map(itemgetter(0)),
+        ),
+        1,
+        4,
+    )
+)
 
 
 def interval() -> None:
@@ -308,7 +301,7 @@ def gaussian() -> None:
     assert (1 - a) * (1 - a * p) > (k * (1 - p)) ** 2
 
 
-@search(_layers_b_volume(), at=lambda layers: layers[0])
+@search(_CLIPPED, at=lambda layers: layers[0])
 def volume_law(layers: list[tuple[Matrix, Matrix]]) -> None:
     """|det T_L|^(1/(n-1)) >= |det C_L|, as powers."""
     quotient = consensus = Fraction(1)
@@ -375,15 +368,12 @@ ONE_POSITIVE_H = given.Hypothesis(
 
 # --------------------------------------------------------------------------------------- T7d
 
-Logits = list[list[int]]
-
-
-@st.composite
-def _logits(pick: st.DrawFn) -> tuple[Logits, int]:
-    """Integer logits with one largest entry in each row, and the scale c."""
-    n = pick(st.integers(2, 4))
-    rows = draw.lists(st.integers(-4, 4), n).filter(lambda row: row.count(max(row)) == 1)
-    return pick(draw.lists(rows, n)), pick(st.integers(0, 6))
+# Integer logits with one largest entry in each row.
+_LOGITS = st.integers(2, 4).flatmap(
+    lambda n: draw.lists(
+        draw.lists(st.integers(-4, 4), n).filter(lambda row: row.count(max(row)) == 1), n
+    )
+)
 
 
 def tight() -> list[sp.Expr]:
@@ -394,8 +384,8 @@ def tight() -> list[sp.Expr]:
     return [*(X + A * X * sp.diag(-q, -p) - grown)]
 
 
-@search(_logits())
-def law_d(S: Logits, c: int) -> None:
+@search(_LOGITS, st.integers(0, 6))
+def law_d(S: list[list[int]], c: int) -> None:
     """Base 2 in the place of e, so that all is exact: 2^(-c g) in the place of e^(-c g)."""
     n = len(S)
     A = binary_softmax(exact.scaled(c, exact.from_integers(S)))
@@ -409,15 +399,8 @@ def law_d(S: Logits, c: int) -> None:
 # --------------------------------------------------------------------------------------- T7e
 
 
-@st.composite
-def _layers_e(pick: st.DrawFn) -> list[Heads]:
-    """One to three layers of one or two causal heads (A, W)."""
-    n, d = pick(st.integers(1, 3)), pick(st.integers(1, 2))
-    return pick(draw.lists(draw.heads(draw.causal_attention(n, n), d, 2), 1, 3))
-
-
-@search(_layers_e(), at=lambda layers: given.of_attention(layers[0][0][0]))
-def law_e(layers: list[Heads]) -> None:
+@search(networks(1, 3, causal=True), at=of_first_head)
+def law_e(layers: list[Heads], _: Matrix) -> None:
     """det(x - product of the layers) is the product over the tokens of det(x - G_i)."""
     n, d = len(layers[0][0][0]), len(layers[0][0][1])
     whole, blocks = exact.identity(n * d), [exact.identity(d)] * n

@@ -104,13 +104,11 @@ def wedge() -> list[sp.Expr]:
     return [sp.expand(value - (left * X * right).det())]
 
 
-@st.composite
-def _two_features(pick: st.DrawFn) -> draw.Known:
-    h = pick(draw.fractions(-2, 2))
-    if pick(st.booleans()):
-        return pick(draw.with_jordan_blocks([(h, 2)])), [h, h]
-    other = pick(draw.fractions(-2, 2))
-    return pick(draw.with_jordan_blocks([(h, 1), (other, 1)])), [h, other]
+# Two features: a Jordan block, or none.
+_ONE = draw.fractions(-2, 2).flatmap(
+    lambda h: st.tuples(draw.with_jordan_blocks([(h, 2)]), st.just([h, h]))
+)
+_TWO_FEATURES = _ONE | draw.with_spectrum(draw.fractions(-2, 2), 2, 2)
 
 
 def measure_b(effort: by.Effort) -> by.Measurements:
@@ -122,9 +120,7 @@ def measure_b(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(name, predicted, slope(measured.sigma_ratio, A, H), tolerance)
 
 
-@search(
-    draw.two_token_attention(), _two_features(), draw.states(2, 2), st.integers(0, 6), at="A H X"
-)
+@search(draw.two_token_attention(), _TWO_FEATURES, draw.states(2, 2), st.integers(0, 6), at="A H X")
 def law_b(A: Matrix, a: Fraction, H: Matrix, h: list[Fraction], X: Matrix, depth: int) -> None:
     """n = d = 2: det X_L = (a h_1 h_2)^L det X_0, for every X_0 and any Jordan structure."""
     moved = exact.determinant(_bare_layers(A, H, X, depth))

@@ -236,13 +236,10 @@ class Hypothesis:
         return bool(self.violated) and not any(map(self.holds, self.violated))
 
 
-# What stands in these fields of a claim: how to know it, and what to call it.
-_PARTS: dict[str, tuple[Callable[[object], bool], str]] = {
-    "evidence": (
-        lambda one: all(hasattr(one, part) for part in ("run", "covers", "title", "kind")),
-        "evidence (by.law(...), ...)",
-    ),
-    "hypotheses": (lambda one: isinstance(one, Hypothesis), "a hypothesis (given.NAME)"),
+# What a part of these fields of a claim has, and what to call it.
+_PARTS = {
+    "evidence": (("run", "covers", "title", "kind"), "evidence (by.law(...), ...)"),
+    "hypotheses": (("words", "holds", "violated"), "a hypothesis (given.NAME)"),
 }
 
 
@@ -307,14 +304,15 @@ class Claim:
             raise ValueError(
                 f"{self.name} needs a tuple of clauses; of one, with a comma: ('A clause.',)"
             )
-        for what, (is_one, called) in _PARTS.items():
+        for what, (has, called) in _PARTS.items():
             given = getattr(self, what)
             if not isinstance(given, tuple):
                 raise ValueError(f"{self.name}: {what} is a tuple; of one, with a comma: (it,)")
-            if wrong := [one for one in given if not is_one(one)]:
-                raise ValueError(
-                    f"{self.name}: {what} holds {wrong[0]!r:.80}, where {called} stands"
-                )
+            for one in given:
+                if not all(hasattr(one, part) for part in has):
+                    raise ValueError(
+                        f"{self.name}: {what} holds {one!r:.80}, where {called} stands"
+                    )
         for one in self.evidence:
             for k in (*one.covers, *getattr(one, "against", ())):
                 if not 1 <= k <= len(self.clauses):

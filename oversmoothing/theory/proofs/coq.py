@@ -96,44 +96,34 @@ def _source(module: str, sources: Path) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def _bare(module: str, sources: Path) -> str:
-    """Its text without the comments; nothing where there is no such file."""
-    path = _source(module, sources)
-    return without_comments(path.read_text()) if path else ""
+def files_behind(module: str, sources: Path = SOURCES) -> list[Path]:
+    """The file of a module and those of what it imports of ours, imported ones first."""
+    begun: set[Path] = set()
 
-
-def _in_order(modules: set[str], sources: Path) -> Iterator[str]:
-    """These modules and what they import of ours, imported ones first."""
-    done: set[str] = set()
-
-    def visit(module: str) -> Iterator[str]:
-        if module in done:
+    def visit(path: Path) -> Iterator[Path]:
+        if path in begun:
             return
-        done.add(module)
-        path = _source(module, sources)
-        if path is None:
-            raise InputError(f"{sources} has no {module}.v")
+        begun.add(path)
         for line in re.findall(r"^Require Import ([\w ]+)\.", path.read_text(), re.M):
             for needed in line.split():
-                if _source(needed, sources):
-                    yield from visit(needed)
-        yield module
+                if imported := _source(needed, sources):
+                    yield from visit(imported)
+        yield path
 
-    for module in sorted(modules):
-        yield from visit(module)
+    if (path := _source(module, sources)) is None:
+        raise InputError(f"{sources} has no {module}.v")
+    return list(visit(path))
 
 
-def _build(module: str, sources: Path, built: Path, imported: Sequence[Path]) -> None:
-    """Build a module into the folder `built`; what it imports lies there or in `imported`."""
-    path = _source(module, sources)
-    assert path is not None, f"{module}.v was there a moment ago"
+def _build(path: Path, built: Path, imported: Sequence[Path]) -> None:
+    """Build a file into the folder `built`; what it imports lies there or in `imported`."""
     text = path.read_text()
     bare = without_comments(text)
     if match := _NOT_A_PROOF.search(bare):
         line = bare[: match.start()].count("\n") + 1
-        raise InputError(f"{module}.v, line {line}: '{match[0]}' is no proof")
-    (built / f"{module}.v").write_text(text)
-    _coq([*_found_in(imported), f"{module}.v"], built, f"{module}.v is not accepted")
+        raise InputError(f"{path.name}, line {line}: '{match[0]}' is no proof")
+    (built / path.name).write_text(text)
+    _coq([*_found_in(imported), path.name], built, f"{path.name} is not accepted")
 
 
 def _found_in(folders: Sequence[Path]) -> list[str]:
@@ -180,10 +170,10 @@ intros; try (match goal with H : ?P |- _ =>
 Abort."""
 
 
-def _asked(theorems: tuple[str, ...], sources: Path, built: Sequence[Path]) -> list[Checked]:
+def _asked(theorems: Sequence[str], sources: Path, built: Sequence[Path]) -> list[Checked]:
     """Of theorems of one file, what Coq says of each, asked in one run."""
     module = theorems[0].split(".")[0]
-    text = _bare(module, sources)
+    text = without_comments(files_behind(module, sources)[-1].read_text())
     asked = [*_READS.findall(text), f"Require Import {module}.", "Set Printing Width 90."]
     for number, theorem in enumerate(theorems):
         asked.append(f'Redirect "type{number}" Check @{theorem}.')
@@ -268,8 +258,7 @@ def _ours_alone(folder: Path) -> bool:
 
 def _folder(module: str, sources: Path) -> Path:
     """Where this text of a module, with these texts of all that it imports, is built."""
-    needed = _in_order({module}, sources)
-    texts = [path.read_bytes() for name in needed if (path := _source(name, sources))]
+    texts = [path.read_bytes() for path in files_behind(module, sources)]
     digest = sha256(b"\0".join([str(coq_version()).encode(), *texts])).hexdigest()
     folder = Path(os.environ[_BUILT]) / f"{module}-{digest[:32]}"
     folder.mkdir(exist_ok=True)
@@ -291,12 +280,12 @@ def _built_once(module: str, sources: Path) -> list[Path]:
     """The folders of a module and of what it imports, each built by the first process that asks."""
     share_built()
     folders: list[Path] = []
-    for needed in _in_order({module}, sources):
-        folder = _folder(needed, sources)
+    for path in files_behind(module, sources):
+        folder = _folder(path.stem, sources)
+        accepted = folder / "accepted"
         with _alone_in(folder):
-            accepted = folder / "accepted"
             if not accepted.is_file():
-                _build(needed, sources, folder, folders)
+                _build(path, folder, folders)
                 accepted.touch()
         folders.append(folder)
     return folders
@@ -306,11 +295,11 @@ def _built_once(module: str, sources: Path) -> list[Path]:
 def _module(module: str, sources: Path) -> dict[str, Checked]:
     """The theorems of a file, asked in one run, once as well."""
     built = _built_once(module, sources)
-    names = re.findall(r"^\s*Theorem\s+(\w+)", _bare(module, sources), re.M)
+    answers = built[-1] / "theorems.json"
     with _alone_in(built[-1]):
-        answers = built[-1] / "theorems.json"
         if not answers.is_file():
-            named = tuple(f"{module}.{n}" for n in names)
+            text = without_comments(files_behind(module, sources)[-1].read_text())
+            named = [f"{module}.{n}" for n in re.findall(r"^\s*Theorem\s+(\w+)", text, re.M)]
             theorems = _asked(named, sources, built) if named else []
             write_atomically(answers, json.dumps([asdict(one) for one in theorems]))
         kept = json.loads(answers.read_text())
@@ -323,9 +312,9 @@ def _module(module: str, sources: Path) -> dict[str, Checked]:
 
 
 def checked(theorem: str, sources: Path) -> Checked:
-    of_module = _module(theorem.split(".")[0], sources)
+    module = theorem.split(".")[0]
+    of_module = _module(module, sources)
     if theorem not in of_module:
-        module = theorem.split(".")[0]
         of_module[theorem] = _asked((theorem,), sources, _built_once(module, sources))[0]
     return of_module[theorem]
 
@@ -371,12 +360,6 @@ def as_record(answers: Iterable[Checked]) -> str:
     """The text of the record."""
     rows = {one.theorem: {"axioms": one.axioms, "type": one.type.splitlines()} for one in answers}
     return json.dumps(dict(sorted(rows.items())), indent=1) + "\n"
-
-
-@cache
-def files_behind(module: str) -> tuple[Path, ...]:
-    """Of a file of ours, it and what it imports of ours."""
-    return tuple(path for name in _in_order({module}, SOURCES) if (path := _source(name, SOURCES)))
 
 
 @dataclass(frozen=True)

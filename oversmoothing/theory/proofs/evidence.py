@@ -65,8 +65,9 @@ class Step:
         return tuple(dict.fromkeys(REFERENCE.findall(self.words)))
 
     def execute(self) -> None:
-        """Raises AssertionError (or any error) where the step fails or its check is empty."""
-        assert self.check is not None
+        """Raises AssertionError (or any error) where its check fails or is empty."""
+        if self.check is None:
+            return
         value, asserted = executed(self.check)
         left = entries(value)
         assert asserted or left, "the check executed no assertion and returned nothing"
@@ -100,8 +101,6 @@ class Written:
         if not self.steps:
             return Outcome(None, "a proof without steps", None, data)
         for number, step in enumerate(self.steps, 1):
-            if step.check is None:
-                continue
             try:
                 step.execute()
             except Exception as error:  # any failure of a step is the finding
@@ -144,9 +143,8 @@ class Symbolic:
             left = [simplified(entry) for entry in entries(residual)]
         except ValueError as error:
             return Outcome(None, str(error), None, data)
-        for entry in left:
-            if entry != 0:
-                return Outcome(False, f"the residual is {entry}, not 0", None, data)
+        if wrong := [entry for entry in left if entry != 0]:
+            return Outcome(False, f"the residual is {wrong[0]}, not 0", None, data)
         if not left:
             return Outcome(None, "the residual has no entries", None, data)
         words = f"residual exactly 0 ({len(left)} entries, {self.scope})"
@@ -215,13 +213,11 @@ class Counterexample:
     @property
     def numbers(self) -> str:
         """The cases, each matrix once."""
-        shown = []
-        for name in ("A", "H", "X0"):
-            matrices = dict.fromkeys(
-                show(value) for case in self.cases if (value := getattr(case, name)) is not None
-            )
-            shown += [f"{name.replace('X0', 'X_0')} = {' and '.join(matrices)}"] * bool(matrices)
-        return ", ".join(shown)
+        matrices = (
+            (name, dict.fromkeys(show(M) for case in self.cases if (M := getattr(case, field))))
+            for name, field in (("A", "A"), ("H", "H"), ("X_0", "X0"))
+        )
+        return ", ".join(f"{name} = {' and '.join(each)}" for name, each in matrices if each)
 
     def run(self, effort: Effort) -> Outcome:
         if not self.cases:
@@ -247,23 +243,17 @@ class Simulated:
 
     def run(self, effort: Effort) -> Outcome:
         rows = list(self.measure(effort))
-        wrong = [row for row in rows if not row.agrees]
         data = {"measurements": [vars(row) for row in rows]}
-        if wrong:
-            row = wrong[0]
-            return Outcome(
-                False,
-                f"{row.what}: predicted {row.predicted:.10g}, measured {row.measured:.10g}",
-                None,
-                data,
-            )
-        worst = max(rows, key=lambda row: abs(row.measured - row.predicted), default=None)
-        if worst is None:
+        for row in rows:
+            if not row.agrees:
+                said = f"{row.what}: predicted {row.predicted:.10g}, measured {row.measured:.10g}"
+                return Outcome(False, said, None, data)
+        if not rows:
             return Outcome(None, "nothing was measured", None, data)
         if any(row.tolerance == math.inf for row in rows):
             return Outcome(None, "an infinite tolerance agrees with every number", None, data)
-        gap = abs(worst.measured - worst.predicted)
-        detail = f"{len(rows)} measurements agree, worst {worst.what}: off by {gap:.1e}"
+        gap, worst = max((abs(row.measured - row.predicted), row.what) for row in rows)
+        detail = f"{len(rows)} measurements agree, worst {worst}: off by {gap:.1e}"
         return Outcome(True, detail, None, data)
 
 

@@ -124,18 +124,18 @@ def sections(path: Path) -> list[Section]:
 def _fill(section: Section, lines: list[tuple[int, str]]) -> None:
     every: list[Item] = []
     stack: list[tuple[int, Item]] = []
-    formula: list[str] | None = None
+    within = False  # a formula
     for number, line in lines:
         proof = _PROOF.fullmatch(line)
         item = _ITEM.fullmatch(line)
-        if formula is not None:
-            formula, section.latex = _formula(section, formula, line)
+        if within or line.startswith("$$"):
+            if section.latex and not within:
+                raise section.error(number, "a second formula")
+            text = (line if within else line[2:]).rstrip()
+            within = not text.endswith("$$")
+            section.latex = f"{section.latex} {text.removesuffix('$$').strip()}".strip()
         elif not line.strip():
             stack = []
-        elif line.startswith("$$"):
-            if section.latex:
-                raise section.error(number, "a second formula")
-            formula, section.latex = _formula(section, [], line[2:])
         elif proof is not None:
             section.proofs.append(Proof(number, proof[1], _plain(proof[2])))
         elif item is not None:
@@ -155,17 +155,10 @@ def _fill(section: Section, lines: list[tuple[int, str]]) -> None:
             stack[-1][1].text += f" {line.strip()}"
     for one in every:
         one.text = _plain(one.text)
-    if formula is not None or not section.latex:
+    if within or not section.latex:
         raise section.error(section.line, f"{section.name} has no formula between $$ and $$")
     if not section.clauses:
         raise section.error(section.line, f"{section.name} has no clause")
-
-
-def _formula(section: Section, begun: list[str], line: str) -> tuple[list[str] | None, str]:
-    """What is begun of a formula, or the whole of it."""
-    ended = line.rstrip().endswith("$$")
-    text = [*begun, line.rstrip().removesuffix("$$").strip()]
-    return (None, " ".join(filter(None, text))) if ended else (text, "")
 
 
 def _list(section: Section, item: Item) -> list[Item]:

@@ -17,10 +17,12 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from oversmoothing.theory.proofs.claim import Effort, Kind, Outcome
@@ -76,8 +78,11 @@ class Query:
                     f"and none of {', '.join(sorted(_TAKEN))}"
                 )
         lines = [f"(declare-const {name} Real)" for name in self.variables]
-        lines += [f"(assert {self._translate(text)})" for text in self.hypotheses]
-        lines.append(f"(assert (not {self._translate(self.conclusion)}))")
+        *given, wanted = (
+            _smt(self._parsed(text), self.variables, True)
+            for text in (*self.hypotheses, self.conclusion)
+        )
+        lines += [*(f"(assert {text})" for text in given), f"(assert (not {wanted}))"]
         return "\n".join(lines) + "\n"
 
     def describe(self) -> str:
@@ -94,6 +99,10 @@ class Query:
         """Whether the conclusion holds at these values, exactly."""
         return self._evaluate(self.conclusion, values)
 
+    def violated(self, values: Mapping[str, Fraction]) -> bool:
+        """Whether every hypothesis holds at these values and the conclusion does not, exactly."""
+        return self.hypotheses_hold(values) and not self.conclusion_holds(values)
+
     def _parsed(self, text: str) -> ast.expr:
         table = {name: ast.parse(value, mode="eval").body for name, value in self.abbreviations}
 
@@ -105,12 +114,6 @@ class Query:
 
         expanded: ast.expr = Expand().visit(ast.parse(text.strip(), mode="eval").body)
         return expanded
-
-    def _translate(self, text: str) -> str:
-        parsed = self._parsed(text)
-        translated = _smt(parsed, set(self.variables))
-        _of_kind(parsed, True)
-        return translated
 
     def _evaluate(self, text: str, values: Mapping[str, Fraction]) -> bool:
         """In fractions. The translation to SMT-LIB has refused all that is not in the language."""
@@ -138,30 +141,22 @@ def _is_formula(node: ast.expr) -> bool:
     return negated or isinstance(node, ast.BoolOp | ast.Compare | ast.Call)
 
 
-def _of_kind(node: ast.expr, formula: bool) -> None:
-    """Raises ValueError where a number stands for a formula, or a formula for a number."""
+def _smt(node: ast.expr, variables: Collection[str], formula: bool) -> str:
+    """A formula or a number in SMT-LIB.
+
+    Raises ValueError where it is not in the language, or where the one stands for the other.
+    """
+    translated = _translated(node, variables)
     if _is_formula(node) is not formula:
         kinds = ("a formula", "a number")
         raise ValueError(
             f"'{ast.unparse(node)}' is {kinds[formula]}, where {kinds[not formula]} stands"
         )
-    match node:
-        case ast.UnaryOp(operand=operand):
-            _of_kind(operand, formula)
-        case ast.BinOp(left=left, right=right):
-            _of_kind(left, False)
-            _of_kind(right, False)
-        case ast.BoolOp(values=parts) | ast.Call(args=parts):
-            for part in parts:
-                _of_kind(part, True)
-        case ast.Compare(left=left, ops=ops, comparators=rest):
-            # Two formulas can be equal.
-            both = _is_formula(left) and {*map(type, ops)} <= {ast.Eq, ast.NotEq}
-            for part in (left, *rest):
-                _of_kind(part, both)
+    return translated
 
 
-def _smt(node: ast.expr, variables: set[str]) -> str:
+def _translated(node: ast.expr, variables: Collection[str]) -> str:
+    number, formula = (partial(_smt, variables=variables, formula=kind) for kind in (False, True))
     match node:
         case ast.Name(id=name):
             if name not in variables:
@@ -171,29 +166,29 @@ def _smt(node: ast.expr, variables: set[str]) -> str:
         case ast.Constant(value=value):
             return _literal(value)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return f"(- {_smt(operand, variables)})"
+            return f"(- {number(operand)})"
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return f"(not {_smt(operand, variables)})"
+            return f"(not {formula(operand)})"
         case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int(power))):
             # A product has two factors at least.
-            factors = ["1.0"] * (2 - power) + [_smt(base, variables)] * power
+            factors = ["1.0"] * (2 - power) + [number(base)] * power
             return f"(* {' '.join(factors)})"
         case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=q)) if q:
-            return f"(/ {_smt(left, variables)} {_literal(q)})"
+            return f"(/ {number(left)} {_literal(q)})"
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-            return f"({_ARITHMETIC[type(op)]} {_smt(left, variables)} {_smt(right, variables)})"
+            return f"({_ARITHMETIC[type(op)]} {number(left)} {number(right)})"
         case ast.BoolOp(op=op, values=values):
             word = "and" if isinstance(op, ast.And) else "or"
-            return f"({word} {' '.join(_smt(value, variables) for value in values)})"
+            return f"({word} {' '.join(map(formula, values))})"
         case ast.Compare(left=left, ops=ops, comparators=rest) if {*map(type, ops)} <= {*_SIGNS}:
-            parts = []
-            for sign, right in zip(ops, rest, strict=True):
-                pair = f"{_smt(left, variables)} {_smt(right, variables)}"
-                parts.append(_SIGNS[type(sign)].format(pair))
-                left = right
+            # Two formulas can be equal.
+            equal = _is_formula(left) and {*map(type, ops)} <= {ast.Eq, ast.NotEq}
+            sides = [*map(formula if equal else number, (left, *rest))]
+            pairs = zip(ops, pairwise(sides), strict=True)
+            parts = [_SIGNS[type(sign)].format(" ".join(pair)) for sign, pair in pairs]
             return parts[0] if len(parts) == 1 else f"(and {' '.join(parts)})"
         case ast.Call(func=ast.Name(id=name), args=[first, second]) if name in _CONNECTIVES:
-            return f"({_CONNECTIVES[name]} {_smt(first, variables)} {_smt(second, variables)})"
+            return f"({_CONNECTIVES[name]} {formula(first)} {formula(second)})"
     raise ValueError(f"'{ast.unparse(node)}' is not in the language of queries")
 
 
@@ -374,7 +369,7 @@ def _model(query: Query, answer: Answer) -> str:
     if values is None:
         return shown
     values |= {name: Fraction(0) for name in query.variables if name not in values}
-    if not query.hypotheses_hold(values) or query.conclusion_holds(values):
+    if not query.violated(values):
         raise ArithmeticError(f"the model {shown} of {query.name} is not a counterexample")
     return shown
 
@@ -385,7 +380,7 @@ def _mutated(mutation: Mutation, effort: Effort) -> tuple[str, str | None]:
     if answer.result != "sat":
         return "", f"the mutated query ({mutation.change}) is {answer.result}, it must be sat"
     if at := mutation.witness:
-        if not mutation.query.hypotheses_hold(at) or mutation.query.conclusion_holds(at):
+        if not mutation.query.violated(at):
             return "", f"the witness {_said(at)} is no counterexample ({mutation.change})"
         return _said(at), None
     if _rational(answer.model) is None:
@@ -429,9 +424,9 @@ class Sharp:
         shown = []
         for mutation in self.stated.mutations:
             at, words = mutation.witness, _said(mutation.witness)
-            if query.hypotheses_hold(at) and not query.conclusion_holds(at):
+            if query.violated(at):
                 return Outcome(False, f"it is violated at {words}", words, data)
-            if not mutation.query.hypotheses_hold(at) or mutation.query.conclusion_holds(at):
+            if not mutation.query.violated(at):
                 return Outcome(False, f"{words} does not violate: {mutation.change}", None, data)
             shown.append(f"false when changed ({mutation.change}): at {words}")
         return Outcome(True, "; ".join(shown), None, data)

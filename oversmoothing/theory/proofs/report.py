@@ -210,36 +210,25 @@ def totals(entries: Sequence[Entry]) -> str:
         if len(entries) == 1
         else f"{len(entries)} claims: {tally(entry.status for entry in entries)}"
     ]
-    queries = [
-        finding.outcome.data
-        for entry in entries
-        for finding in entry.findings
-        if finding.evidence.kind is Kind.REALS
-    ]
+    findings = [finding for entry in entries for finding in entry.findings]
+    queries = [f.outcome.data for f in findings if f.evidence.kind is Kind.REALS]
     if queries:
-        agree = sum(_answer(data, "z3") == _answer(data, "cvc5") == "unsat" for data in queries)
+        answers = [(_answer(data, "z3"), _answer(data, "cvc5")) for data in queries]
+        second = [by_cvc5 for by_z3, by_cvc5 in answers if by_z3 == "unsat"]
         mutated = sum(len(data.get("mutations", ())) for data in queries)
         lines.append(
-            f"{_counted(len(queries), 'query')} for all reals: z3 unsat on "
-            f"{sum(_answer(data, 'z3') == 'unsat' for data in queries)}, cvc5 agrees on {agree}; "
-            f"{mutated} mutated ones sat"
+            f"{_counted(len(queries), 'query')} for all reals: z3 unsat on {len(second)}, cvc5 "
+            f"agrees on {second.count('unsat')}; {mutated} mutated ones sat"
         )
-    formal = [f for e in entries for f in e.findings if f.evidence.kind is Kind.FORMAL]
-    coq = Counter(map(_answered, formal))
-    if coq:
+    formal = [f.outcome for f in findings if f.evidence.kind is Kind.FORMAL]
+    if formal:
+        checked, missing = sum(bool(o.holds) for o in formal), sum(o.absent for o in formal)
         by_coq = [e.standing.machine_checked for e in entries if e.status.refuted]
         of = f"; machine-checked refutations: {sum(by_coq)} of {len(by_coq)}" if by_coq else ""
-        refused = f", {coq['refused']} refused" if coq["refused"] else ""
-        absent = f", {coq['absent']} not checked: Coq is missing" if coq["absent"] else ""
-        lines.append(f"{_counted(coq['checked'], 'theorem')} checked by Coq{absent}{refused}{of}")
+        absent = f", {missing} not checked: Coq is missing" if missing else ""
+        refused = f", {left} refused" if (left := len(formal) - checked - missing) else ""
+        lines.append(f"{_counted(checked, 'theorem')} checked by Coq{absent}{refused}{of}")
     return "\n".join(lines)
-
-
-def _answered(finding: Finding) -> str:
-    """What Coq says of a theorem."""
-    if finding.outcome.absent:
-        return "absent"
-    return "checked" if finding.outcome.holds else "refused"
 
 
 def whole_text(entries: Sequence[Entry], in_full: bool, ran: Collection[str] = ()) -> str:

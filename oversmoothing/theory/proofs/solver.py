@@ -16,7 +16,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
+from select import select
 from typing import Any
 
 from oversmoothing.theory.proofs.workers import end_at_once_with
@@ -38,58 +38,48 @@ class Answer:
     model: dict[str, str] = field(default_factory=dict)
 
 
-class _Solvers:
-    """A process that answers, one request after the other."""
-
-    def __init__(self) -> None:
-        words = [sys.executable, "-m", "oversmoothing.theory.proofs.solver", str(os.getpid())]
-        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-        self.process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=nowhere, text=True)
-        # None behind the last one.
-        self.answers: SimpleQueue[str | None] = SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        for line in self.process.stdout or ():
-            self.answers.put(line)
-        self.answers.put(None)
-
-    def ask(self, solver: str, smtlib: str, end: float) -> Any:
-        """The answer, None where there is none by this time: the process is then to be stopped."""
-        with suppress(BrokenPipeError):
-            print(json.dumps([solver, smtlib]), file=self.process.stdin, flush=True)
-        # The kernel may hand an interrupt to the thread that reads: this one looks up now and then.
-        while (left := end - time.perf_counter()) > 0:
-            with suppress(Empty):
-                line = self.answers.get(timeout=min(left, 0.5))
-                return json.loads(line or '{"error": "it ended"}')
-        return None
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-
 _LOCK = threading.Lock()
-_running: list[_Solvers] = []
+# The process that answers, one request after the other.
+_running: list[subprocess.Popen[str]] = []
+
+
+def _start() -> None:
+    words = [sys.executable, "-m", "oversmoothing.theory.proofs.solver", str(os.getpid())]
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    _running.append(subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=nowhere, text=True))
 
 
 @atexit.register
 def _stop() -> None:
     while _running:
-        _running.pop().stop()
+        process = _running.pop()
+        process.kill()
+        process.wait()
+
+
+def _ask(solver: str, smtlib: str, end: float) -> Any:
+    """The answer, None where there is none by this time: the process is then to be stopped."""
+    process = _running[0]
+    assert process.stdout is not None
+    with suppress(BrokenPipeError):
+        print(json.dumps([solver, smtlib]), file=process.stdin, flush=True)
+    # The kernel may hand an interrupt to another thread: this one looks up now and then.
+    while (left := end - time.perf_counter()) > 0:
+        if select([process.stdout], [], [], min(left, 0.5))[0]:
+            return json.loads(process.stdout.readline() or '{"error": "it ended"}')
+    return None
 
 
 def solve(smtlib: str, solver: str = "z3", limit: float = TIME_LIMIT) -> Answer:
     """Ask one solver about one set of assertions, within `limit` seconds."""
     start = time.perf_counter()
     with _LOCK:
-        if not _running or _running[0].process.poll() is not None:
+        if not _running or _running[0].poll() is not None:
             _stop()
-            _running.append(_Solvers())
+            _start()
         answer = None
         try:
-            answer = _running[0].ask(solver, smtlib, start + limit)
+            answer = _ask(solver, smtlib, start + limit)
         finally:
             if answer is None or "error" in answer:
                 _stop()
@@ -115,15 +105,12 @@ def _z3(smtlib: str) -> dict[str, Any]:
         solver.from_string(smtlib)
     result = str(solver.check())
     seconds = time.perf_counter() - start
-    model = {}
-    if result == "sat":
-        solution = solver.model()
-        for variable in solution.decls():
-            value = solution[variable]
-            if z3.is_rational_value(value):
-                model[variable.name()] = str(value.as_fraction())
-            else:
-                model[variable.name()] = str(value)
+    solution = solver.model() if result == "sat" else {}
+    values = {variable.name(): solution[variable] for variable in solution}
+    model = {
+        name: str(value.as_fraction() if z3.is_rational_value(value) else value)
+        for name, value in values.items()
+    }
     return {"result": result, "seconds": seconds, "model": model}
 
 
@@ -140,10 +127,7 @@ def _cvc5(smtlib: str) -> dict[str, Any]:
     parser = cvc5.InputParser(solver, symbols)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, smtlib, "query")
     start = time.perf_counter()
-    while True:
-        command = parser.nextCommand()
-        if command.isNull():
-            break
+    while not (command := parser.nextCommand()).isNull():
         command.invoke(solver, symbols)
     outcome = solver.checkSat()
     seconds = time.perf_counter() - start
