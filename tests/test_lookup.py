@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -54,16 +55,12 @@ def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 
 @pytest.mark.parametrize("command", ["inspect", "certify-model", "enclose", "readings", "ladder"])
 def test_every_command_looks_models_up_in_one_place(command, monkeypatch, tmp_path):
-    asked = []
-
-    def nowhere(name, results, **options):
-        asked.append((name, options["data_dir"]))
-        raise InputError("nowhere")
-
-    monkeypatch.setattr(sources, "named_model", nowhere)
+    asked = Mock(side_effect=InputError("nowhere"))
+    monkeypatch.setattr(sources, "named_model", asked)
     words = [command, "some-model", "--data-dir", str(tmp_path), "--out", str(tmp_path)]
     assert oversmoothing.main(words) == 2
-    assert asked == [("some-model", tmp_path)]
+    (asking,) = asked.call_args_list
+    assert (asking.args[0], asking.kwargs["data_dir"]) == ("some-model", tmp_path)
 
 
 @cases(
@@ -87,8 +84,8 @@ def test_pictures_that_are_nowhere_are_said_with_the_folders_looked_in(data, tol
     said = told(2, *words)
     assert f"no images 'photos-of-nobody' were found here or in the data folder '{data}'" in said
     monkeypatch.delenv("OVERSMOOTHING_DATA")
-    with pytest.raises(InputError, match=r"here \(no data folder is named: --data-dir, or"):
-        pictures.named_pictures("photos-of-nobody", None, None)
+    said = r"here \(no data folder is named: --data-dir, or"
+    refuses(said, pictures.named_pictures, "photos-of-nobody", None, None)
 
 
 def test_what_lies_here_comes_before_the_data_folder(data):
@@ -106,8 +103,8 @@ def test_texts_are_found_by_their_name_in_the_data_folder(data):
 
 def test_the_ladder_takes_cifar100_by_its_name_as_it_does_unnamed(data):
     for images in ("cifar100", None):
-        with pytest.raises(InputError, match=r"CIFAR-100 is needed and '.*' holds no cifar100"):
-            split_inputs(open_model(tiny("vit")), images=images)
+        said = r"CIFAR-100 is needed and '.*' holds no cifar100"
+        refuses(said, split_inputs, open_model(tiny("vit")), images=images)
 
 
 def test_a_model_named_by_a_dot_has_the_name_of_its_folder(data, monkeypatch):
@@ -148,19 +145,15 @@ def test_cifar100_by_name_is_a_sample_of_two_hundred(tmp_path, monkeypatch, caps
     column = [{"bytes": stream.getvalue(), "path": "a.png"}] * pictures.SPLITS["test"]
     (tmp_path / "cifar100").mkdir()
     pd.DataFrame({"img": column}).to_parquet(tmp_path / "cifar100" / "test-0.parquet")
-    asked = []
-
-    def ask(model, inputs, **options):
-        asked.append((len(inputs), inputs[199].size))
-        raise InputError("enough")
-
-    monkeypatch.setattr("oversmoothing.experiments.inspection.inspect.inspect", ask)
+    asked = Mock(side_effect=InputError("enough"))
+    monkeypatch.setattr("oversmoothing.experiments.inspection.inspect.inspect", asked)
     tiny("vit").save_pretrained(tmp_path / "some-vit")
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     words = ["inspect", "some-vit", "--images", "cifar100", "--data-dir", str(tmp_path)]
     assert oversmoothing.main([*words, "--out", "out"]) == 2
-    assert asked == [(200, (32, 32))]
+    inputs = asked.call_args.args[1]
+    assert (len(inputs), inputs[199].size) == (200, (32, 32))
     assert "200 of 10,000, drawn by --seed; --count N takes" in capsys.readouterr().err
 
 
@@ -235,18 +228,14 @@ FAILURES = {
 @pytest.mark.parametrize("failure", FAILURES)
 def test_why_a_model_could_not_be_had_is_said_as_it_is(failure, data, monkeypatch, tmp_path, told):
     error, words = FAILURES[failure]
-    asked = []
-
-    def answer(self, name, timeout):
-        asked.append((name, timeout))
-        raise error
-
-    monkeypatch.setattr("huggingface_hub.HfApi.model_info", answer)
+    asked = Mock(side_effect=error)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", asked)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
     said = told(2, "inspect", "gpt2-of-nobody", "--out", "out")
-    assert asked == [("gpt2-of-nobody", library.PATIENCE)] and library.PATIENCE <= 5
+    asked.assert_called_once_with("gpt2-of-nobody", timeout=library.PATIENCE)
+    assert library.PATIENCE <= 5
     cause, _, todo = words.rpartition(": ")
     where = f"here or in the data folder '{data}'"
     assert said.startswith(f"oversmoothing: no model 'gpt2-of-nobody' {where}, and {cause}.\n")
@@ -259,10 +248,8 @@ def test_the_library_switched_off_is_told_from_a_network_that_fails(monkeypatch,
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(
-        library.NotOnHubError, match="not asked, for the offline mode of its library"
-    ):
-        open_model("owner/no-such-model")
+    said = "not asked, for the offline mode of its library"
+    refuses(said, open_model, "owner/no-such-model", error=library.NotOnHubError)
 
 
 def test_what_was_downloaded_before_opens_without_the_hub(monkeypatch, tmp_path):
@@ -271,10 +258,7 @@ def test_what_was_downloaded_before_opens_without_the_hub(monkeypatch, tmp_path)
     (tmp_path / "models--owner--model" / "refs").mkdir()
     (tmp_path / "models--owner--model" / "refs" / "main").write_text("abc")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-
-    def away(self, name, timeout):
-        raise ConnectionError("no network here")
-
+    away = Mock(side_effect=ConnectionError("no network here"))
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", away)
     assert open_model("owner/model").depth == 2
 

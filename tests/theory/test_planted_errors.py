@@ -167,7 +167,7 @@ STATUS: dict[str, tuple[str, Change]] = {
     ),
     "a step that fails": ("T1e", of("Written.steps.0.check", lambda: asserts(False))),
     "a proof without steps": ("T1e", of("Written.steps", ())),
-    "another step for the only one of a clause": ("T14h", of("Written.steps.1", SO)),
+    "another step for the only one of a clause": ("T14h", of("Written.steps.1", Step("x"))),
     "a step that covers its clause no more": ("T14f", of("Written.steps.2.covers", ())),
     "all queries of a claim deleted": ("T8e-reversal", without(ForAllReals)),
     "all theorems and queries of T3b deleted": ("T3b", without(ForAllReals, Formal)),

@@ -10,16 +10,7 @@ import sympy as sp
 from hypothesis import strategies as st
 
 from oversmoothing.theory.layer.layer import softmax
-from oversmoothing.theory.proofs.kit import (
-    Matrix,
-    draw,
-    equal,
-    exact,
-    given,
-    search,
-    spectra,
-    verdict,
-)
+from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given, search, spectra, verdict
 from oversmoothing.theory.support.sizes import Array
 
 # -------------------------------------------------------------------------------- linearised
@@ -172,8 +163,7 @@ def bias_breaks() -> None:
     N = exact.matrix("1 -1; -1 1")
     seen, flipped = exact.matrix("2/3 1/3; 2/3 1/3"), exact.matrix("1/3 2/3; 1/3 2/3")
     branch = exact.product(seen, N)
-    equal(exact.product(flipped, exact.scaled(-1, N)), branch)
-    assert branch != exact.scaled(-1, branch)
+    assert exact.product(flipped, exact.scaled(-1, N)) == branch != exact.scaled(-1, branch)
 
 
 def _norm(X: Array, gamma: Array, beta: Array) -> Array:
@@ -268,9 +258,9 @@ def law_f(a: Fraction, w: Fraction, s0: Fraction) -> None:
         moved = [exact.product(step, d) for d in moved]
         c, grown = exact.plus(c, exact.scaled(w, _Z)), grown * (1 + a * w / s)
         s += w
-        equal(c, exact.scaled(s, _Z))
+        assert c == exact.scaled(s, _Z)
     for side, image in zip(directions, moved, strict=True):
-        equal(image, exact.scaled(grown if side in directions[:2] else 1, side))
+        assert image == exact.scaled(grown if side in directions[:2] else 1, side)
 
 
 # --------------------------------------------------------------------------------------- T8g
