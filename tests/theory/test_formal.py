@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -151,21 +149,16 @@ def asked_apart(sources: Path, shared: Path, builds: Path) -> str:
     coqc.parent.mkdir(exist_ok=True)
     coqc.write_text(f'#!/bin/sh\necho "$@" >> {builds}\nexec {shutil.which("coqc")} "$@"\n')
     coqc.chmod(0o755)
-    code = (
+    # Else the session's, for all tests.
+    forget = "import os; del os.environ['OVERSMOOTHING_COQ_BUILT']; "
+    code = forget * (shared.name == "cache") + (
         "from oversmoothing.theory.proofs.coq import Formal; from "
         "oversmoothing.theory.proofs.claim import Effort; "
         f"print(Formal('Own.t', (1,), beside={str(sources / 'claim.py')!r}).run(Effort()).detail)"
     )
     named = "XDG_CACHE_HOME" if shared.name == "cache" else "OVERSMOOTHING_COQ_BUILT"
     paths = {"PATH": f"{coqc.parent}:{os.environ['PATH']}", named: str(shared)}
-    kept = {k: v for k, v in os.environ.items() if k != "OVERSMOOTHING_COQ_BUILT"}
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**kept, **paths},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    return python("-c", code, env=paths, check=True).stdout
 
 
 @needs_coq

@@ -18,25 +18,9 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.arxiv_2604_23681 import affine_rank, rank
 from oversmoothing.theory.claims.lemmas import dobrushin, squared_diameter
 from oversmoothing.theory.proofs import by, hypotheses as given
-from oversmoothing.theory.proofs.claim import (
-    Claim,
-    Effort,
-    Finding,
-    Instance,
-    Kind,
-    Outcome,
-    Scope,
-    Status,
-)
+from oversmoothing.theory.proofs.claim import Claim, Finding, Instance, Kind, Outcome
 from oversmoothing.theory.proofs.coq import SOURCES, Formal, coq_version, statement
-from oversmoothing.theory.proofs.evidence import (
-    Counterexample,
-    Measurement,
-    Simulated,
-    Step,
-    Symbolic,
-    Written,
-)
+from oversmoothing.theory.proofs.evidence import Counterexample, Written
 from oversmoothing.theory.proofs.fingerprint import PATH, THEORY, digest, fingerprint, line
 from oversmoothing.theory.proofs.items import source
 from oversmoothing.theory.proofs.ledger import Ledger, claims, files, run_claim, standing
@@ -44,11 +28,11 @@ from oversmoothing.theory.proofs.reals import ForAllReals
 from tests.support.refusals import refuses
 
 LEDGER = claims()
-QUICK = Effort(examples=40, second_opinion=False)
+QUICK = by.Effort(examples=40, second_opinion=False)
 Change = Callable[[Claim], Claim]
 
 
-def status_of(original: Claim, wrong: Claim, cited: dict[str, Status]) -> Status:
+def status_of(original: Claim, wrong: Claim, cited: dict[str, by.Status]) -> by.Status:
     """The status of a copy whose unchanged evidence holds."""
     findings = []
     for k, evidence in enumerate(wrong.evidence):
@@ -98,7 +82,9 @@ def certified(*instances: Any) -> Change:
 
 
 def measured(*found: float) -> Change:
-    return added(Simulated("x", lambda effort: [Measurement("r", 0.5, x, 1e-3) for x in found]))
+    return added(
+        by.Simulated("x", lambda effort: [by.Measurement("r", 0.5, x, 1e-3) for x in found])
+    )
 
 
 def point(**values: Any) -> dict[str, Fraction]:
@@ -127,7 +113,7 @@ def silent(*drawn: object) -> None:
 NEVER = Instance([[Fraction(1)]], [[Fraction(0)]])
 TRUE = by.for_all("q", then="x == x", at="x=1").query
 SO, ONE_IS_ONE, ONE_IS_TWO = (
-    Step(words, check)
+    by.Step(words, check)
     for words, check in (
         ("so it is", lambda: None),
         ("1 is 1", lambda: asserts(1 == 1)),
@@ -167,7 +153,7 @@ STATUS: dict[str, tuple[str, Change]] = {
     ),
     "a step that fails": ("T1e", of("Written.steps.0.check", lambda: asserts(False))),
     "a proof without steps": ("T1e", of("Written.steps", ())),
-    "another step for the only one of a clause": ("T14h", of("Written.steps.1", Step("x"))),
+    "another step for the only one of a clause": ("T14h", of("Written.steps.1", by.Step("x"))),
     "a step that covers its clause no more": ("T14f", of("Written.steps.2.covers", ())),
     "all queries of a claim deleted": ("T8e-reversal", without(ForAllReals)),
     "all theorems and queries of T3b deleted": ("T3b", without(ForAllReals, Formal)),
@@ -255,29 +241,34 @@ def test_a_planted_error_changes_the_status(name: str) -> None:
 def test_a_refutation_whose_theorem_coq_refuses_is_undecided() -> None:
     claim = LEDGER[PSI]
     wrong = of("Formal.theorem", "T2_real.nothing")(claim)
-    assert status_of(claim, wrong, {}) is Status.UNDECIDED
+    assert status_of(claim, wrong, {}) is by.Status.UNDECIDED
 
 
-@pytest.mark.parametrize("status", [Status.REFUTED, Status.REFUTED_READING, Status.UNDECIDED])
-def test_a_claim_that_rests_on_what_is_not_proved_is_undecided(status: Status) -> None:
+@pytest.mark.parametrize(
+    "status", [by.Status.REFUTED, by.Status.REFUTED_READING, by.Status.UNDECIDED]
+)
+def test_a_claim_that_rests_on_what_is_not_proved_is_undecided(status: by.Status) -> None:
     claim = LEDGER["T6b"]
     assert "T1e" in claim.cites
-    assert status_of(claim, claim, {"T1e": status}) is Status.UNDECIDED
+    assert status_of(claim, claim, {"T1e": status}) is by.Status.UNDECIDED
 
 
 def test_a_claim_that_rests_on_what_did_not_run_is_undecided() -> None:
     claim = LEDGER["T6b"]
     held = [Finding(k, e, Outcome(True, ""), 0.0) for k, e in enumerate(claim.evidence)]
     found = standing(claim, held)
-    assert found.status is Status.UNDECIDED and "T1e" in " ".join(found.reasons)
+    assert found.status is by.Status.UNDECIDED and "T1e" in " ".join(found.reasons)
 
 
 def test_a_claim_is_no_stronger_than_the_weakest_of_its_clauses() -> None:
     proof = Written("words", (by.step("[2] So it is."),))
     query = by.for_all("q", then="x == x", at="x=1", covers=(1,)).unless("no", then="x > x")
-    claim = Claim("X", ("one", "two"), "x", "ours", Status.WRITTEN, (query, proof))
+    claim = Claim("X", ("one", "two"), "x", "ours", by.Status.WRITTEN, (query, proof))
     found = run_claim(claim, QUICK).standing
-    assert found.clauses == (Status.DECIDED, Status.WRITTEN) and found.status is Status.WRITTEN
+    assert (
+        found.clauses == (by.Status.DECIDED, by.Status.WRITTEN)
+        and found.status is by.Status.WRITTEN
+    )
 
 
 @pytest.mark.parametrize(("words", "said"), [("By T6b.", "circle"), ("By T99.", "no claim")])
@@ -292,10 +283,10 @@ def test_evidence_for_a_clause_that_is_not_there_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("scope", [Scope.SIZE, Scope.INSTANCE])
-def test_a_residual_at_a_fixed_size_covers_no_clause(scope: Scope) -> None:
+@pytest.mark.parametrize("scope", [by.Scope.SIZE, by.Scope.INSTANCE])
+def test_a_residual_at_a_fixed_size_covers_no_clause(scope: by.Scope) -> None:
     with pytest.raises(ValueError, match="covers no clause"):
-        Symbolic("n = 3", lambda: sp.Integer(0), (1,), scope)
+        by.Symbolic("n = 3", lambda: sp.Integer(0), (1,), scope)
 
 
 # ------------------------------------------------ what changes the text of the ledger, the same

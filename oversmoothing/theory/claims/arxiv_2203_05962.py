@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import assume
 
 from oversmoothing.theory.claims.lemmas import squared_frobenius
-from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, spectra
+from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search, spectra
 
 # --------------------------------------------------------------------- N-2203.05962-low-pass
 
@@ -20,7 +20,7 @@ def falls() -> None:
         x = exact.product(A, x)
 
 
-@search(draw.cases(draw.attention(2, 4)), at=given.whole)
+@search(draw.cases(draw.attention(2, 4)), at="A H X")
 def law_low_pass(A: Matrix, H: Matrix, X: Matrix) -> None:
     """The pi-mean is kept; without it the floor of T1f holds as long as the state is not 0."""
     pi = spectra.stationary(A)
@@ -47,7 +47,7 @@ def raised() -> None:
     equal([exact.squared_norms(y)[0] for y in (x, moved)], [2, Fraction(64, 25)])
 
 
-@search(draw.cases(draw.attention(1, 4, zeros=True)), at=given.whole)
+@search(draw.cases(draw.attention(1, 4, zeros=True)), at="A H X")
 def law_rate(A: Matrix, H: Matrix, X: Matrix) -> None:
     """||A||_F^2 - ||J A||_F^2 = ||P A||_F^2 <= ||A||_F^2 - 1 <= n m - 1, and what it bounds."""
     n, most = len(A), max(map(max, A))

@@ -116,7 +116,7 @@ _JORDAN = (
 )
 
 
-@search(draw.attention(2, 4), _JORDAN, at=given.whole)
+@search(draw.attention(2, 4), _JORDAN, at="A H")
 def law_control_negative(A: Matrix, H: Matrix) -> None:
     assert exact_dominance(A, H).comparison == -1
 

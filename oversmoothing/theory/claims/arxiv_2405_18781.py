@@ -86,15 +86,13 @@ def law_hemisphere(A: Matrix, X: Matrix, W: Matrix) -> None:
 
 # ------------------------------------------------------------------------ N-2405.18781-masks
 
-Parents = list[int]
-
 
 def attained() -> sp.Matrix:
     e, x = sp.Symbol("e"), sp.Matrix([0, 1, -1])
     return sp.Matrix([[1, 0, 0], [e, 1 - e, 0], [e, 0, 1 - e]]) * x - (1 - e) * x
 
 
-def _steps(parents: Parents) -> int:
+def _steps(parents: list[int]) -> int:
     """The largest number of steps from a token to token 0."""
     depth = [0]
     for parent in parents:
@@ -103,7 +101,7 @@ def _steps(parents: Parents) -> int:
 
 
 @st.composite
-def _masked(pick: st.DrawFn) -> tuple[Parents, list[Matrix], Matrix]:
+def _masked(pick: st.DrawFn) -> tuple[list[int], list[Matrix], Matrix]:
     n = pick(st.integers(2, 4))
     parents = [pick(st.integers(0, i)) for i in range(n - 1)]
     layers = []
@@ -117,7 +115,7 @@ def _masked(pick: st.DrawFn) -> tuple[Parents, list[Matrix], Matrix]:
 
 
 @search(_masked(), at=lambda parents, layers, X: given.of_attention(layers[0]))
-def law_masks(parents: Parents, layers: list[Matrix], X: Matrix) -> None:
+def law_masks(parents: list[int], layers: list[Matrix], X: Matrix) -> None:
     """Edges of the graph: to oneself and to the parent; other weights are at will."""
     r, n = _steps(parents), len(X)
     edges = [(i, i) for i in range(n)] + [(i + 1, p) for i, p in enumerate(parents)]

@@ -37,7 +37,7 @@ def law_outlier(A: Matrix) -> None:
 # ---------------------------------------------------------------------- N-2410.07799-removal
 
 
-@search(draw.exact_cases(4, 2), at=given.whole)
+@search(draw.exact_cases(4, 2), at="A H X")
 def law_removal(A: Matrix, H: Matrix, X: Matrix) -> None:
     """HFC over three layers, and the spectrum of the whole layer."""
     Y, Z = X, X

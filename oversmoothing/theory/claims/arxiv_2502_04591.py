@@ -46,7 +46,7 @@ def law_nonnegative(X: Matrix, layers: Layers) -> None:
 # ------------------------------------------------------------------------- N-2502.04591-rank
 
 
-@search(draw.cases(), at=given.whole)
+@search(draw.cases(), at="A H X")
 def law_rank(A: Matrix, H: Matrix, X: Matrix) -> None:
     """sigma_1^2 >= ||LFC||^2, two features: not both eigenvalues of X^T X are below it."""
     X = [[*row, Fraction(0)][:2] for row in X]

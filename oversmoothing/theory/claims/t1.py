@@ -15,7 +15,7 @@ from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, sear
 # --------------------------------------------------------------------------------------- T1b
 
 
-@search(draw.exact_cases(), at=given.whole)
+@search(draw.exact_cases(), at="A H X")
 def law_b(A: Matrix, H: Matrix, X: Matrix) -> None:
     expected = exact.applied(exact.plus_identity(H), X[0])
     assert exact.layer(A, H, [X[0]] * len(A)) == [expected] * len(A)

@@ -244,7 +244,7 @@ _DOWN = draw.lists(
 )
 
 
-@search(draw.attention(2, 3), _DOWN.flatmap(draw.with_jordan_blocks), at=given.whole)
+@search(draw.attention(2, 3), _DOWN.flatmap(draw.with_jordan_blocks), at="A H")
 def law_6(A: Matrix, H: Matrix) -> None:
     assert not is_zero(exact.power(exact.plus_identity(exact.kronecker(H, A)), len(A) * len(H)))
 

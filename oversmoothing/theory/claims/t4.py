@@ -54,7 +54,7 @@ def term_rank(pattern: Sequence[Sequence[bool]]) -> int:
 # --------------------------------------------------------------------------------------- T4a
 
 
-@search(draw.exact_cases(3, 2), at=given.whole)
+@search(draw.exact_cases(3, 2), at="A H X0")
 def law_a(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1)
     dominance = exact_dominance(A, H)
@@ -395,7 +395,7 @@ def four() -> None:
             X = Z
 
 
-@search(draw.exact_cases(3, 2), at=given.whole)
+@search(draw.exact_cases(3, 2), at="A H X0")
 def law_f(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1 and given.contains_both_radii(A, H, X0))
     rho = radii(exact_dominance(A, H))[1]

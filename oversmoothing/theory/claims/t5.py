@@ -77,7 +77,7 @@ def floor(effort: by.Effort) -> by.Settled:
     yield max(values) > 10 * min(values)
 
 
-@search(draw.exact_cases(3, 2), at=given.whole)
+@search(draw.exact_cases(3, 2), at="A H X0")
 def law_a(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1)
     dominance = exact_dominance(A, H)

@@ -10,7 +10,7 @@ from hypothesis import assume, strategies as st
 
 from oversmoothing.theory.claims.t4 import radii
 from oversmoothing.theory.depth.ratios import ball_ratios
-from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra, verdict
+from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, search, spectra, verdict
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.verdict.by_fractions import exact_dominance, jordan_size
 
@@ -156,7 +156,7 @@ def measure_b(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(f"{name}: power of L", order, power, 1e-3)
 
 
-@search(_ties(), at=given.whole)
+@search(_ties(), at="A H X0")
 def law_b(A: Matrix, H: Matrix, X0: Matrix) -> None:
     """d log t / d log L between 10^8 and 10^10 layers is s_Q - s_C (t from HFC and c, in balls).
 

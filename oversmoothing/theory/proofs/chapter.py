@@ -99,7 +99,9 @@ _READING = {Status.REFUTED_WORDS, Status.REFUTED_READING, Status.REFUTED}
 _PART = r"(given|without|then|at|where) `([^`]+)`"
 _NAMED = re.compile(r"`(\w+)`(?:: (.+))?")
 _EQUATION = re.compile(r"`(.+ == .+)`")
-_IN_EQUATIONS = {"Fraction": Fraction, "exact": exact, "spectra": spectra, "verdict": verdict}
+_IN_EQUATIONS = {
+    "Fraction": Fraction, "exact": exact, "given": shared, "spectra": spectra, "verdict": verdict,
+}  # fmt: skip
 _CASE = re.compile(r"A = (\[\[.+?\]\]), H = (\[\[.+?\]\])(?:, X_0 = (\[\[.+?\]\]))?")
 
 
@@ -145,7 +147,7 @@ class Reader:
                 raise item.error(f"no evidence covers clause {k}")
         titles = [each.title for each in evidence]
         if twice := next((title for title in titles if titles.count(title) > 1), None):
-            raise self.section.error(self.section.line, f"two pieces of evidence are '{twice}'")
+            raise self.section.error(f"two pieces of evidence are '{twice}'")
         return claim
 
     def _fields(self) -> dict[str, Any]:
@@ -157,7 +159,7 @@ class Reader:
                 raise item.error(f"a second '{key}'")
             values[key] = value
         if left := {"status", "source"} - values.keys():
-            raise self.section.error(self.section.line, f"without {' and '.join(sorted(left))}")
+            raise self.section.error(f"without {' and '.join(sorted(left))}")
         return values
 
     def _hypotheses(self, listed: str) -> tuple[Hypothesis, ...]:
@@ -167,9 +169,9 @@ class Reader:
             name, _, words = part.partition(" (")
             one = self.names.get(name, common := getattr(shared, name, None))
             if isinstance(common, Hypothesis) and one is not common:
-                raise self.section.error(self.section.line, f"{name} is a shared hypothesis, too")
+                raise self.section.error(f"{name} is a shared hypothesis, too")
             if not isinstance(one, Hypothesis):
-                raise self.section.error(self.section.line, f"there is no hypothesis {name}")
+                raise self.section.error(f"there is no hypothesis {name}")
             hypotheses.append(one.said(words[1:-2]) if words else one)
         return tuple(hypotheses)
 
@@ -182,7 +184,7 @@ class Reader:
                 "coq", "query", "sharp", "search", "certified", "simulated", "symbolic"
             )
             make: Callable[[Item, tuple[int, ...], str], Evidence] = getattr(self, f"_{key}")
-            with self.section.told(item.line):
+            with item.told(self.section.name):
                 yield make(item, default if covers is None else covers, value)
 
     def _coq(self, item: Item, covers: tuple[int, ...], theorem: str) -> Formal:
@@ -200,7 +202,7 @@ class Reader:
             words = re.fullmatch(rf"unless (.+?): ({_PART}(?:, {_PART})*)", child.text)
             if words is None:
                 raise child.error(f"no false neighbour: '{child.text[:60]}'")
-            with self.section.told(child.line):
+            with child.told(self.section.name):
                 given = self._parts(child, words[2], "without", "given", "then", "at")
                 query = query.unless(words[1], **given)
         return query
@@ -306,12 +308,12 @@ class Reader:
             self.numbers, self.taken = dict(ChainMap(*of_cases)), set()
             steps = tuple(map(self._step, proof.steps))
             if not steps:
-                raise self.section.error(proof.line, "a proof without steps")
+                raise proof.error("a proof without steps")
             if proof.kind == "Proof":
                 yield Written(proof.title, steps)
                 continue
             if status not in _READING:
-                raise self.section.error(proof.line, f"a counterexample to what is {status}")
+                raise proof.error(f"a counterexample to what is {status}")
             for item, numbers in zip(proof.cases, of_cases, strict=True):
                 if not self.taken & numbers.keys():
                     raise item.error("no step takes the numbers of this case")
@@ -400,10 +402,10 @@ def claims_of(python: Path, names: Mapping[str, Any]) -> dict[str, Claim]:
     claims = {}
     reader, path = Reader(names), python.with_suffix(".md")
     for section in sections(path):
-        with section.told():
+        with section.told(section.name):
             claim = reader.claim(section)
         if claim.name in claims:
-            raise section.error(section.line, f"{claim.name} stands here for the second time")
+            raise section.error(f"{claim.name} stands here for the second time")
         claims[claim.name] = claim
     wanted = {name for name in names if _executes(name, names)}
     if left := sorted(wanted - reader.named):

@@ -30,11 +30,6 @@ def case(A: str = "3/4 1/4; 1/4 3/4", H: str = "1/2", X0: str | None = None) -> 
     return Instance(matrix(A), matrix(H), None if X0 is None else matrix(X0))
 
 
-def whole(*drawn: Matrix) -> tuple[Matrix, ...]:
-    """The instance of a law that draws it: (A, H) or (A, H, X0)."""
-    return drawn
-
-
 def of_state(A: Matrix, X0: Matrix, *_: object) -> tuple[Matrix, Matrix, Matrix]:
     """The instance of a law about A and a state, whatever H is."""
     return A, identity(1), X0

@@ -25,17 +25,35 @@ _BEGINS = re.compile(r"([-+*]|\d+[.)]|#{1,6})( |$)|>|%|:::|`{3}|~{3}|[-=]+$")
 
 
 @dataclass
-class Item:
-    """One item of a list, with the items beneath it."""
+class Place:
+    """A line of a chapter."""
 
     path: Path
     line: int
-    marker: str
-    text: str
-    children: list[Item] = field(default_factory=list)
 
     def error(self, words: str) -> InputError:
         return InputError(f"{self.path.name}, line {self.line}: {words}")
+
+    @contextmanager
+    def told(self, claim: str) -> Iterator[None]:
+        """A ValueError within, as an error of this line of the claim."""
+        try:
+            yield
+        except InputError as error:
+            if str(error).startswith(self.path.name):
+                raise
+            raise self.error(str(error)) from error
+        except (ValueError, TypeError, KeyError) as error:
+            raise self.error(f"{claim}: {error}") from error
+
+
+@dataclass
+class Item(Place):
+    """One item of a list, with the items beneath it."""
+
+    marker: str
+    text: str
+    children: list[Item] = field(default_factory=list)
 
     def read(self, *known: str) -> tuple[str, tuple[int, ...] | None, str]:
         """Key, clauses in brackets (None: no brackets) and value of "key [1, 2]: value"."""
@@ -49,10 +67,9 @@ class Item:
 
 
 @dataclass
-class Proof:
+class Proof(Place):
     """A written proof or a counterexample: cases of the latter, and steps."""
 
-    line: int
     kind: str
     title: str
     cases: list[Item] = field(default_factory=list)
@@ -60,11 +77,9 @@ class Proof:
 
 
 @dataclass
-class Section:
+class Section(Place):
     """A claim as it is written."""
 
-    path: Path
-    line: int
     name: str
     title: str
     latex: str = ""
@@ -72,21 +87,6 @@ class Section:
     clauses: list[Item] = field(default_factory=list)
     beside: list[Item] = field(default_factory=list)
     proofs: list[Proof] = field(default_factory=list)
-
-    def error(self, line: int, words: str) -> InputError:
-        return InputError(f"{self.path.name}, line {line}: {words}")
-
-    @contextmanager
-    def told(self, line: int | None = None) -> Iterator[None]:
-        """A ValueError within, as an error of this claim or of this line of it."""
-        try:
-            yield
-        except InputError as error:
-            if str(error).startswith(self.path.name):
-                raise
-            raise self.error(line or self.line, str(error)) from error
-        except (ValueError, TypeError, KeyError) as error:
-            raise self.error(line or self.line, f"{self.name}: {error}") from error
 
 
 def names(path: Path) -> list[str]:
@@ -112,7 +112,7 @@ def sections(path: Path) -> list[Section]:
             continue
         heading = HEADING.fullmatch(line)
         if heading is None:
-            raise InputError(f"{path.name}, line {number}: '{line[:60]}' stands in no claim")
+            raise Place(path, number).error(f"'{line[:60]}' stands in no claim")
         section = Section(path, number, heading[1], heading[2])
         end = next((k for k, (_, text) in enumerate(lines) if text.startswith("## ")), len(lines))
         _fill(section, lines[:end])
@@ -126,18 +126,19 @@ def _fill(section: Section, lines: list[tuple[int, str]]) -> None:
     stack: list[tuple[int, Item]] = []
     within = False  # a formula
     for number, line in lines:
+        here = Place(section.path, number)
         proof = _PROOF.fullmatch(line)
         item = _ITEM.fullmatch(line)
         if within or line.startswith("$$"):
             if section.latex and not within:
-                raise section.error(number, "a second formula")
+                raise here.error("a second formula")
             text = (line if within else line[2:]).rstrip()
             within = not text.endswith("$$")
             section.latex = f"{section.latex} {text.removesuffix('$$').strip()}".strip()
         elif not line.strip():
             stack = []
         elif proof is not None:
-            section.proofs.append(Proof(number, proof[1], _plain(proof[2])))
+            section.proofs.append(Proof(section.path, number, proof[1], _plain(proof[2])))
         elif item is not None:
             depth, marker = len(item[1]), item[2]
             while stack and depth < stack[-1][0]:
@@ -145,20 +146,20 @@ def _fill(section: Section, lines: list[tuple[int, str]]) -> None:
             new = Item(section.path, number, marker, item[3])
             every.append(new)
             if depth != (stack[-1][0] if stack else 0):
-                raise section.error(number, f"'{line.strip()[:60]}' is not indented as an item")
+                raise here.error(f"'{line.strip()[:60]}' is not indented as an item")
             (stack[-1][1].children if stack else _list(section, new)).append(new)
             stack.append((depth + len(marker) + 1, new))
         else:
             depth = len(line) - len(line.lstrip())
             if not stack or depth != stack[-1][0] or _BEGINS.match(line.strip()):
-                raise section.error(number, f"'{line.strip()[:60]}' goes on with nothing")
+                raise here.error(f"'{line.strip()[:60]}' goes on with nothing")
             stack[-1][1].text += f" {line.strip()}"
     for one in every:
         one.text = _plain(one.text)
     if within or not section.latex:
-        raise section.error(section.line, f"{section.name} has no formula between $$ and $$")
+        raise section.error(f"{section.name} has no formula between $$ and $$")
     if not section.clauses:
-        raise section.error(section.line, f"{section.name} has no clause")
+        raise section.error(f"{section.name} has no clause")
 
 
 def _list(section: Section, item: Item) -> list[Item]:

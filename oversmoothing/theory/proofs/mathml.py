@@ -18,7 +18,6 @@ _ALPHABETS = {
     "fraktur": "MATHEMATICAL FRAKTUR",
     "script": "MATHEMATICAL SCRIPT",
 }
-_DIGITS = ("ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE")
 _BRACKETS = dict.fromkeys("([{", "prefix") | dict.fromkeys(")]}", "postfix")
 _LETTERS = {"\u221e", "\u22a4", "\u2026", "\u22ef"}  # infinity, transposed, dots: no space around
 _SIGNS = {"-", "\u2212", "+"}
@@ -82,10 +81,8 @@ def _amend(element: ElementTree.Element, latex: str) -> None:
 def _lettered(character: str, variant: str, latex: str) -> str:
     if variant not in _ALPHABETS:
         raise ValueError(f"no alphabet {variant!r} for {latex!r}")
-    if character.isdigit():
-        kind = f"DIGIT {_DIGITS[int(character)]}"
-    else:
-        kind = f"{'CAPITAL' if character.isupper() else 'SMALL'} {character.upper()}"
+    # "SMALL A" of "LATIN SMALL LETTER A"; "DIGIT ONE".
+    kind = re.sub("LATIN | LETTER", "", unicodedata.name(character))
     for name in (f"{_ALPHABETS[variant]} {kind}", f"{variant.upper()} {kind}"):
         try:
             return unicodedata.lookup(name)
