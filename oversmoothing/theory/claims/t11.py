@@ -239,12 +239,11 @@ def special() -> None:
     assert answer.verdict_x0 == "UNDEFINED" and answer.hfc_lfc[1].value is None
 
 
-_DOWN = draw.lists(
-    st.tuples(st.sampled_from([*map(Fraction, (-1, -2, "-3/2"))]), st.integers(1, 2)), 1, 2
-)
+_FALLING = st.sampled_from([Fraction(-1), Fraction(-2), Fraction(-3, 2)])
+_JORDAN = draw.lists(st.tuples(_FALLING, st.integers(1, 2)), 1, 2).flatmap(draw.with_jordan_blocks)
 
 
-@search(draw.attention(2, 3), _DOWN.flatmap(draw.with_jordan_blocks), at="A H")
+@search(draw.attention(2, 3), _JORDAN, at="A H")
 def law_6(A: Matrix, H: Matrix) -> None:
     assert not is_zero(exact.power(exact.plus_identity(exact.kronecker(H, A)), len(A) * len(H)))
 
