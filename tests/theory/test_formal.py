@@ -128,6 +128,13 @@ def test_every_file_is_named_in_its_readme_and_proves_something() -> None:
 
 
 @needs_coq
+def test_T2_holds_by_Coq_for_lists_of_any_length() -> None:
+    found = check(("T2_real.T2d",))
+    assert "rho_Q" in found[0].type
+    assert set(found[0].axioms) <= ALLOWED
+
+
+@needs_coq
 @cases(
     "old, new, said",
     ("0 < x -> (0 < x * y <-> 0 < y)", "0 <= x -> (0 < x * y <-> 0 < y)", "not accepted"),
