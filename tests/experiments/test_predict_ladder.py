@@ -249,7 +249,7 @@ def test_with_the_true_context_the_landmarks_follow_the_model(monkeypatch):
     model = describe(stack(2).module.float(), modality="vision")
     every = torch.arange(16)
     grid = Grid(4, 0, (every, every), (every, every))
-    monkeypatch.setattr(Grid, "of", classmethod(lambda cls, n, c: grid))
+    monkeypatch.setattr(Grid, "of", classmethod(lambda cls, *given, **how: grid))
     known = record(model, X, states=True)
     ratio = Landmarks.fit(model, known, first_layers=1).features(known.start)[-1].values
     expected = known.logs[..., 0] - known.logs[..., 1]

@@ -8,15 +8,11 @@ import pytest
 import torch
 
 from oversmoothing import InputError, ladder, open_model
+from oversmoothing.experiments.ladder import landmarks
 from oversmoothing.experiments.ladder.climb import split_inputs
+from oversmoothing.experiments.ladder.landmarks import KEPT, Landmarks
 from oversmoothing.experiments.ladder.recording import record
-from oversmoothing.experiments.ladder.reduced import (
-    KEPT,
-    HiddenUnits,
-    ReducedFfn,
-    ReducedLandmarks,
-    stage_layers,
-)
+from oversmoothing.experiments.ladder.reduced import HiddenUnits, ReducedFfn, stage_layers
 from tests.experiments.test_predict_ladder import stack
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
@@ -112,17 +108,15 @@ def test_the_stages_cover_every_layer_once():
 def test_the_rung_follows_every_layer_and_its_cost_is_counted(depth, monkeypatch):
     model, pixels = vision(depth)
     known = record(model, pixels, states=True)
-    found = ReducedLandmarks.fit(model, known)
+    found = Landmarks.fit(model, known, reduced=True)
     blocks = found.features(known.start)
     assert blocks[-1].values.shape == (30, 1 + depth)
     assert all(np.isfinite(block.values).all() for block in blocks)
     # X_0 is read as it is.
     np.testing.assert_allclose(blocks[-1].values[:, 0], known.logs[:, 0, 0] - known.logs[:, 0, 1])
     # One hidden unit more in a stage costs 2 d for each of its tokens and layers.
-    monkeypatch.setattr(
-        "oversmoothing.experiments.ladder.reduced.KEPT", (KEPT[0] + 1 / 32, *KEPT[1:])
-    )
-    more = ReducedLandmarks.fit(model, known)
+    monkeypatch.setattr(landmarks, "KEPT", (KEPT[0] + 1 / 32, *KEPT[1:]))
+    more = Landmarks.fit(model, known, reduced=True)
     tokens = len(found.stages[0].weights)
     assert more.cost() - found.cost() == tokens * 2 * model.width
 
@@ -132,7 +126,8 @@ def test_the_ladder_has_the_rung_or_says_why_not():
     found = ladder(model, pixels[:20], pixels[20:])
     assert NAME in set(found.table["rung"])
     gated = replace(model, layers=(replace(model.layers[0], ffn=None), *model.layers[1:]))
-    refuses("no FFN", lambda: ReducedLandmarks.fit(gated, record(model, pixels, states=True)))
+    known = record(model, pixels, states=True)
+    refuses("no FFN", Landmarks.fit, gated, known, reduced=True)
     causal = ladder(open_model(tiny("gpt2")), *(list(torch.randint(0, 40, (20, 9))),) * 2)
     assert "vision" in causal.skipped[NAME]
 

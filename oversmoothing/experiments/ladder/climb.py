@@ -27,7 +27,6 @@ cost nothing for a held-out image.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,6 @@ from oversmoothing.experiments.ladder.recording import (
     record,
     spectral_gaps,
 )
-from oversmoothing.experiments.ladder.reduced import ReducedLandmarks
 from oversmoothing.experiments.ladder.regression import (
     Features,
     kernel_cost,
@@ -245,13 +243,9 @@ class Climb:
             fixed.cost() + of_start,
             "P6 with a kernel correction on X_0's features and P6's energies",
         )  # fmt: skip
-        fits: dict[str, Callable[[Model, Recording], Landmarks]] = {
-            "P7 landmarks": partial(Landmarks.fit, first_layers=first_layers),
-            "P7 landmarks, reduced FFN": ReducedLandmarks.fit,
-        }
-        for name, fit in fits.items():
+        for name, reduced in (("P7 landmarks", False), ("P7 landmarks, reduced FFN", True)):
             try:
-                fitted = fit(self.model, known)
+                fitted = Landmarks.fit(self.model, known, first_layers, reduced)
             except InputError as error:  # where it does not apply
                 self.skipped[f"{name}{label}"] = str(error)
             else:

@@ -11,13 +11,13 @@ at every layer.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from oversmoothing.experiments.ladder import recording
+from oversmoothing.experiments.ladder.reduced import HiddenUnits, ReducedFfn, stage_layers
 from oversmoothing.experiments.ladder.regression import (
     Environment,
     Features,
@@ -33,6 +33,7 @@ TOLERANCE = 1e-3  # of a layer's largest change, in float32
 FIRST_LAYERS = 3
 RANKS = (24, 32)
 PCS = (20, 40)
+KEPT = (3 / 8, 1 / 4, 1 / 32)  # of the hidden units, by stage, where FFNs are reduced
 START_WEIGHT, STATE_WEIGHT, PATH_WEIGHT = 0.5, 1.0, 2.0
 
 
@@ -47,8 +48,9 @@ class Grid:
     landmarks: tuple[Tensor, Tensor]
 
     @classmethod
-    def of(cls, tokens: int, cls_token: bool) -> "Grid":
-        """The stages of a grid of tokens."""
+    def of(cls, tokens: int, cls_token: bool, denser: bool = False) -> "Grid":
+        """The stages of a grid of tokens; denser: with more landmarks of the second kind, odd rows
+        and even columns of the coarse grid."""
         prefix = int(cls_token)
         side = round((tokens - prefix) ** 0.5)
         if side * side != tokens - prefix or side < 4:
@@ -61,8 +63,8 @@ class Grid:
         coarse = ((rows % 2 == 0) & (columns % 2 == 0)).flatten().nonzero().squeeze(1)
         half = (side + 1) // 2
         # Odd places of the coarse grid, every second of them, as on a chessboard: few and spread.
-        odd = [(i, j) for i in range(1, half, 2) for j in range(1, half, 2)]
-        fine = torch.tensor([2 * (side * i + j) for i, j in odd if (i + j) % 4 == 2])
+        odd = [(i, j) for i in range(1, half, 2) for j in range(not denser, half, 2)]
+        fine = torch.tensor([2 * (side * i + j) for i, j in odd if denser or (i + j) % 4 == 2])
         return cls(side, prefix, (even + prefix, coarse + prefix), (coarse + prefix, fine + prefix))
 
     def with_prefix(self, tokens: Tensor) -> Tensor:
@@ -122,7 +124,7 @@ class Stage:
     """layers: numbers; own: the landmarks' places in the context; bias [prefix + c]: on the logits;
     weights [prefix + k]: how many tokens of the image each landmark stands for; environment: of the
     context, or None where landmarks attend to one another alone; ffns: one a layer in the place of
-    the model's own (`reduced.ReducedFfn`), or none."""
+    the model's own, or none."""
 
     layers: range
     prefix: int
@@ -130,7 +132,7 @@ class Stage:
     bias: Tensor
     weights: Tensor
     environment: Environment | None = None
-    ffns: tuple[Any, ...] = ()
+    ffns: tuple[ReducedFfn, ...] = ()
 
     @classmethod
     def of(cls, grid: Grid, layers: range, tokens: Tensor, context: Tensor) -> "Stage":
@@ -215,17 +217,6 @@ def _mixed(layer: Layer, N: Tensor, context: Tensor, bias: Tensor) -> Tensor:
     return heads.attended(A, context)
 
 
-def patch_states(model: Model, calibration: recording.Recording) -> Tensor:
-    """The calibration states of a model that P7 applies to."""
-    if model.causal or model.modality != "vision":
-        raise InputError(
-            f"'{model.name}' is no vision model without a mask: P7 stands on a grid of patches"
-        )
-    recording.check_pre_norm(model)
-    assert calibration.states is not None
-    return calibration.states
-
-
 def check_layers(model: Model, states: Tensor) -> None:
     """Raise `InputError` unless each layer is attention by q k^T alone and an FFN: position terms
     in the logits would make another one of it."""
@@ -244,9 +235,10 @@ def check_layers(model: Model, states: Tensor) -> None:
 
 @dataclass(frozen=True)
 class Landmarks:
-    """The fitted P7 of one model. stages: all but the last on the grid's finer landmarks; place,
-    state: coordinates of X_0 and of the landmarks in front of the last stage; whole: the states of
-    all context patches of stage 1 and their features, where they are read."""
+    """The fitted P7 of one model. stages: the first two on the grid's finer landmarks, the second,
+    which may be empty, among themselves; place, state: coordinates of X_0 and of the landmarks in
+    front of the last stage; whole: the states of all context patches of stage 1 and their features,
+    where they are read."""
 
     model: Model
     grid: Grid
@@ -259,41 +251,81 @@ class Landmarks:
 
     @classmethod
     def fit(
-        cls, model: Model, calibration: recording.Recording, first_layers: int = FIRST_LAYERS
-    ) -> "Landmarks":
+        cls, model: Model, calibration: recording.Recording, first_layers: int = FIRST_LAYERS,
+        reduced: bool = False,
+    ) -> "Landmarks":  # fmt: skip
         """Fit environments and features to calibration images; first_layers: of stage 1, more cost
-        more and predict better. Raises `InputError` as `patch_states`, `check_layers` and `Grid.of`
-        do."""
-        states = patch_states(model, calibration)
+        more and predict better. reduced: three stages with FFNs as in `reduced`. Raises
+        `InputError` as `Grid.of` and `check_layers` do, for what P7 does not stand on, and with
+        reduced FFNs for models of one layer and FFNs without hidden units to keep."""
+        if model.causal or model.modality != "vision":
+            raise InputError(
+                f"'{model.name}' is no vision model without a mask: P7 stands on a grid of patches"
+            )
+        recording.check_pre_norm(model)
+        states, start = calibration.states, calibration.start
+        assert states is not None
+        first, ends = min(first_layers, model.depth), range(model.depth)
+        ranges = stage_layers(model.depth) if reduced else (ends[:first], ends[:0], ends[first:])
+        grid = Grid.of(start.shape[1], model.cls, denser=reduced)
+        units = [
+            HiddenUnits.of(layer, f"layer {number} of '{model.name}'")
+            for number, layer in enumerate(model.layers, 1)
+            if reduced
+        ]
         check_layers(model, states)
-        start = calibration.start
-        grid = Grid.of(start.shape[1], model.cls)
         if first_layers < 1:
             raise InputError(f"first_layers is {first_layers}: it must be at least 1")
-        first = min(first_layers, model.depth)
         (even, coarse), (followed, few) = grid.context, grid.landmarks
+
+        def followed_through(
+            stage: Stage, share: float, tokens: Tensor, X: Tensor, seen: Tensor | None
+        ) -> tuple[Stage, list[Tensor]]:
+            """The stage and its states from X in front of it; FFNs are reduced to what is missing
+            in front of the true next state."""
+            if not units:
+                return stage, stage.follow(model, X, seen)
+            path, ffns = [], []
+            for k in stage.layers:
+                middle = stage.attended(model, k, X, seen)
+                N = model.layers[k].norm_ffn(middle)
+                missing = states[k + 1][:, grid.with_prefix(tokens)] - middle
+                count = round(share * len(units[k]))
+                ffn = ReducedFfn.fit(units[k], N.flatten(0, 1), missing.flatten(0, 1), count)
+                X = middle + ffn(N)
+                ffns.append(ffn)
+                path.append(X)
+            return replace(stage, ffns=tuple(ffns)), path
+
         place = Coordinates.fit(start[:, grid.prefix :], PCS[0])
         seen = grid.patch_features(place, start)
-        one = Stage.fit(model, states, grid, range(first), followed, even, seen, RANKS[0])
-        path = one.follow(model, start[:, grid.with_prefix(followed)], seen)
-        after = [states[k + 1][:, even] for k in one.layers]
-        whole = Environment.fit(seen, after, one.own, RANKS[0])
-        inner = path[-1][:, grid.prefix :]
-        state = Coordinates.fit(inner, PCS[1])
-        rest = range(first, model.depth)
-        near = state.with_average(inner)
-        two = Stage.fit(model, states, grid, rest, few, coarse, near, RANKS[1])
+        one = Stage.fit(model, states, grid, ranges[0], followed, even, seen, RANKS[0])
+        X = start[:, grid.with_prefix(followed)]
+        one, path = followed_through(one, KEPT[0], followed, X, seen)
+        whole = None
+        if not reduced:
+            after = [states[k + 1][:, even] for k in one.layers]
+            environment = Environment.fit(seen, after, one.own, RANKS[0])
+            completed = _completed(environment, one, seen, path)
+            whole = environment, StateFeatures.fit(completed[-1])
+        two = Stage.of(grid, ranges[1], followed, followed)
+        two, further = followed_through(two, KEPT[1], followed, path[-1], None)
+        last = [*path, *further][-1]
+        state = Coordinates.fit(last[:, grid.prefix :], PCS[1])
+        near = state.with_average(last[:, grid.prefix :])
+        three = Stage.fit(model, states, grid, ranges[2], few, coarse, near, RANKS[1])
+        if reduced:
+            three, _ = followed_through(three, KEPT[2], few, last[:, grid.kept], near)
         return cls(
-            model, grid, (one, two), place, state,
+            model, grid, (one, two, three), place, state,
             StateFeatures.fit(start, content=True),
-            StateFeatures.fit(path[-1], weights=one.weights),
-            (whole, StateFeatures.fit(_completed(whole, one, seen, path)[-1])),
+            StateFeatures.fit(last, weights=one.weights), whole,
         )  # fmt: skip
 
     def features(self, start: Tensor) -> list[Features]:
         """The blocks that the regression reads, from X_0 [m, n, d] alone."""
         grid, model = self.grid, self.model
-        one, *among, last = self.stages
+        one, two, last = self.stages
         parts: list[list[Features]] = []
         for X in torch.split(start, PARTS):
             seen = grid.patch_features(self.place, X)
@@ -301,8 +333,7 @@ class Landmarks:
             blocks, completed = self.start_features(X), []
             if self.whole is not None:
                 completed = _completed(self.whole[0], one, seen, path)
-            for stage in among:
-                path += stage.follow(model, path[-1], None)
+            path += two.follow(model, path[-1], None)
             blocks += self.state_features(path[-1])
             if self.whole is not None:
                 blocks += self.whole[1](completed[-1])
@@ -321,10 +352,12 @@ class Landmarks:
 
     def words(self) -> str:
         """What it is, for a reader of the table."""
-        first, second = self.stages
+        first, second, third = self.stages
+        among = f"among themselves to layer {second.layers.stop}, " * bool(first.ffns)
         return (
             f"{len(first.weights)} tokens through the first {first.layers.stop} layers, "
-            f"{len(second.weights)} through the others; kernel ridge"
+            f"{among}{len(third.weights)} through the others; "
+            f"{'FFNs of few hidden units; ' * bool(first.ffns)}kernel ridge"
         )
 
     def cost(self) -> int:

@@ -22,17 +22,13 @@ import torch
 from torch import Tensor
 
 from oversmoothing.experiments.enclosures.network import ACTIVATIONS, feed_forward
-from oversmoothing.experiments.ladder import landmarks
-from oversmoothing.experiments.ladder.recording import Recording
-from oversmoothing.experiments.ladder.regression import StateFeatures
-from oversmoothing.experiments.models.model import Layer, Model
+from oversmoothing.experiments.models.model import Layer
 from oversmoothing.theory.support.errors import InputError
 
 PENALTY = 1e-3  # of each feature's mean square
 FLOOR = 1e-6  # of that mean square, and of the largest unit's variance
 RIDGE = 1e-4  # of the affine part, while units are chosen
 ENDS = (1 / 12, 7 / 12)  # of stages A and B, in the model's depth
-KEPT = (3 / 8, 1 / 4, 1 / 32)  # of the hidden units, by stage
 
 
 @dataclass(frozen=True)
@@ -132,74 +128,6 @@ def _chosen(one: Tensor, hidden: Tensor, W_2: Tensor, kept: int) -> Tensor:
     return torch.tensor(chosen, dtype=torch.long)
 
 
-@dataclass(frozen=True)
-class ReducedLandmarks(landmarks.Landmarks):
-    """The fitted rung of one model."""
-
-    @classmethod
-    def fit(cls, model: Model, calibration: Recording) -> "ReducedLandmarks":  # type: ignore[override]
-        """Fit environments, FFNs and features to calibration images. Raises `InputError` as
-        `Landmarks.fit`, for models of one layer and for FFNs without hidden units to keep."""
-        states = landmarks.patch_states(model, calibration)
-        ranges = stage_layers(model.depth)
-        start = calibration.start
-        grid = _grid(start.shape[1], model.cls)
-        units = [
-            HiddenUnits.of(layer, f"layer {number + 1} of '{model.name}'")
-            for number, layer in enumerate(model.layers)
-        ]
-        landmarks.check_layers(model, states)
-        coarse, few = grid.landmarks
-
-        def corrected(
-            stage: landmarks.Stage, kept: float, tokens: Tensor, X: Tensor, seen: Tensor | None
-        ) -> tuple[landmarks.Stage, list[Tensor]]:
-            """The stage with FFNs fitted from X in front of it, and its states."""
-            path, ffns = [], []
-            for k in stage.layers:
-                middle = stage.attended(model, k, X, seen)
-                N = model.layers[k].norm_ffn(middle)
-                missing = states[k + 1][:, grid.with_prefix(tokens)] - middle
-                count = round(kept * len(units[k]))
-                ffn = ReducedFfn.fit(units[k], N.flatten(0, 1), missing.flatten(0, 1), count)
-                X = middle + ffn(N)
-                ffns.append(ffn)
-                path.append(X)
-            return replace(stage, ffns=tuple(ffns)), path
-
-        place = landmarks.Coordinates.fit(start[:, grid.prefix :], landmarks.PCS[0])
-        seen = grid.patch_features(place, start)
-        X = start[:, grid.with_prefix(coarse)]
-        one = landmarks.Stage.fit(
-            model, states, grid, ranges[0], coarse, grid.context[0], seen, landmarks.RANKS[0]
-        )
-        one, path = corrected(one, KEPT[0], coarse, X, seen)
-        two = landmarks.Stage.of(grid, ranges[1], coarse, coarse)
-        two, further = corrected(two, KEPT[1], coarse, path[-1], None)
-        last = (path + further)[-1]
-        inner = last[:, grid.prefix :]
-        state = landmarks.Coordinates.fit(inner, landmarks.PCS[1])
-        seen = state.with_average(inner)
-        three = landmarks.Stage.fit(
-            model, states, grid, ranges[2], few, grid.context[1], seen, landmarks.RANKS[1]
-        )
-        three, _ = corrected(three, KEPT[2], few, last[:, grid.kept], seen)
-        return cls(
-            model, grid, (one, two, three), place, state,
-            StateFeatures.fit(start, content=True),
-            StateFeatures.fit(last, weights=two.weights),
-        )  # fmt: skip
-
-    def words(self) -> str:
-        """What it is, for a reader of the table."""
-        first, second, third = self.stages
-        return (
-            f"{len(first.weights)} tokens through the first {first.layers.stop} layers, among "
-            f"themselves to layer {second.layers.stop}, {len(third.weights)} through the others; "
-            "FFNs of few hidden units; kernel ridge"
-        )
-
-
 def stage_layers(depth: int) -> tuple[range, range, range]:
     """The layers of the three stages; B may be empty. Raises `InputError` for fewer than two."""
     if depth < 2:
@@ -207,11 +135,3 @@ def stage_layers(depth: int) -> tuple[range, range, range]:
     first = max(1, round(ENDS[0] * depth))
     second = min(max(first, round(ENDS[1] * depth)), depth - 1)
     return range(first), range(first, second), range(second, depth)
-
-
-def _grid(tokens: int, cls_token: bool) -> landmarks.Grid:
-    """`Grid.of` with more patches in the last stage: odd rows and even columns of the coarse."""
-    grid = landmarks.Grid.of(tokens, cls_token)
-    half = (grid.side + 1) // 2
-    few = [2 * (grid.side * i + j) for i in range(1, half, 2) for j in range(0, half, 2)]
-    return replace(grid, landmarks=(grid.landmarks[0], torch.tensor(few) + grid.prefix))
