@@ -91,11 +91,8 @@ def test_a_head_left_out_is_the_network_without_its_output_weights(placement: st
     np.testing.assert_array_equal(ratios[0], plain[0])
     np.testing.assert_allclose(ratios[1] - plain[1], effect)
     result = intervene(model, x, doses=(), parts=(), left_out=[(1, 1), (0, 0), (1, 0)])
-    assert list(result.table["change"]) == [
-        "without head 2.1",
-        "without head 1.0",
-        "without head 2.0",
-    ]
+    wanted = [f"without head {place}" for place in ("2.1", "1.0", "2.0")]
+    assert list(result.table["change"]) == wanted
     same = (np.sign(result.table["predicted"]) == np.sign(result.table["measured"])).sum()
     said = " ".join(result.words().split())
     assert f"In {same} of 3 the change over the head's own attention sublayer" in said
@@ -125,22 +122,14 @@ def test_a_head_left_out_is_the_network_without_its_output_weights(placement: st
 def test_heads_shifted_one_by_one_add_up_to_the_shift_of_their_mean(reads, inputs):
     """In one layer: mean_h A_h z D = sum_h A_h z D / heads."""
     model = open_model(net(SMALL.but(depth=1), reads))
-    block = model.layers[0].attention
-    seen: list[torch.Tensor] = []
-    changes = [None, shift(model, 0.2), shift(model, 0.1, (0, 0)), shift(model, 0.1, (0, 1))]
-    for change in changes:
-        hook = None
-        base = len(seen)
-        # Behind the hook that changes it: the output of the sublayer.
-        hook = model.layers[0].block.register_forward_hook(lambda *a: seen.append(a[2].clone()))
-        layer = model.layers[0].block
-        layer.ffn[2].weight.data.zero_()
+    block, seen = model.layers[0].block, []
+    # Without the FFN the output of the block is that of its sublayer.
+    block.ffn[2].weight.data.zero_()
+    block.register_forward_hook(lambda *a: seen.append(a[2].clone()))
+    for change in (None, shift(model, 0.2), *(shift(model, 0.1, (0, head)) for head in (0, 1))):
         run(model, inputs, change)
-        hook.remove()
-        assert len(seen) == base + 1
     plain, whole, first, second = seen
     torch.testing.assert_close(whole - plain, (first - plain) + (second - plain))
-    assert block is model.layers[0].attention
 
 
 def test_nothing_added_changes_nothing_and_no_hook_is_left():

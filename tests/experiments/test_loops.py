@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from oversmoothing import InputError, main, open_model
+from oversmoothing import main, open_model
 from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.repeated.blocks import plain_attention, recorded
 from oversmoothing.experiments.repeated.growth import loop_laws
@@ -23,6 +23,7 @@ from oversmoothing.experiments.repeated.predictors import (
     looped,
     outcomes,
     score_loops,
+    token_predictions,
 )
 from oversmoothing.theory.at_consensus import LoopLaw
 from tests.support.cases import cases
@@ -86,8 +87,6 @@ def test_the_law_says_the_power_that_it_is():
 
 def test_all_tokens_are_few_tokens_that_predict_exactly():
     """The predictor that loops some of the tokens, given all of them, is the outcome."""
-    from oversmoothing.experiments.repeated.predictors import token_predictions
-
     model = open_model(tiny_model(), dtype=torch.float64)
     run = recorded(model, random_pixels(2).double())
     X = run.states[0]
@@ -235,16 +234,12 @@ def test_recall_of_a_pre_norm_block_may_have_no_fixed_point():
     ({"groups": [range(1, 99)]}, r"the group 1-2-3-4-5-6-7-8-9-\.\.\. names layers"),
     ({"groups": [()]}, r"the group \(none\)"),
     ({"inputs": []}, "no inputs"),
+    ({"recall": 0.0}, "give a finite number other than 0"),
+    ({"recall": math.nan}, "give a finite number other than 0"),
 )
 def test_loops_that_cannot_be_run_are_refused(how, said):
-    model = open_model(tiny_model())
-    refuses(said, lambda: loop(model, **{"inputs": random_pixels(1)} | how))
-
-
-@pytest.mark.parametrize("recall", [0.0, float("nan")])
-def test_recall_that_is_no_recall_is_refused(recall):
-    with pytest.raises(InputError, match="give a finite number other than 0"):
-        recalled(open_model(tiny_model()), random_pixels(1), recall)
+    asked = recalled if "recall" in how else loop
+    refuses(said, asked, open_model(tiny_model()), **{"inputs": random_pixels(1)} | how)
 
 
 def test_the_command_loops_groups_with_recall(tmp_path, told):

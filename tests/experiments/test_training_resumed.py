@@ -1,7 +1,6 @@
 """An interrupted training goes on exactly; what is damaged or full is said, and nothing is lost."""
 
 import errno
-import json
 import os
 import shutil
 import signal
@@ -23,7 +22,7 @@ from oversmoothing.experiments.digits.training import (
 )
 from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_loop import Loop
-from oversmoothing.experiments.digits.training_state import LAST, PREVIOUS, unfinished
+from oversmoothing.experiments.digits.training_state import LAST, PREVIOUS, kept, unfinished
 from tests.support.refusals import refuses
 from tests.support.tiny_models import tiny_config
 
@@ -56,6 +55,12 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", fsync)
+
+
+def step_of(folder: Path) -> int | None:
+    """That of the last good checkpoint."""
+    there = kept(folder)
+    return None if there is None else there[2]["step"]
 
 
 def died() -> None:
@@ -126,19 +131,12 @@ def test_a_process_killed_in_mid_epoch_is_gone_on_from(whole, tmp_path):
     deadline = time.monotonic() + 60
     while True:
         assert time.monotonic() < deadline
-        path = folder / LAST
-        if path.exists() and _step_of(path) == STOP:
+        if folder.exists() and step_of(folder) == STOP:
             break
         time.sleep(0.05)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     same(run(whole.config, tmp_path), whole)
-
-
-def _step_of(path: Path) -> int:
-    content = path.read_bytes()
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    return int(json.loads(header["__metadata__"]["state"])["step"])
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -149,7 +147,7 @@ def test_ctrl_c_keeps_the_step_and_says_so(whole, tmp_path, monkeypatch, number)
         with pytest.raises(KeyboardInterrupt, match=rf"behind step {STOP + 1} of 16.*goes on"):
             run(whole.config, tmp_path, 10**6)
     assert signal.getsignal(number) == handler
-    assert _step_of(unfinished(tmp_path / whole.config.folder_name()) / LAST) == STOP + 1
+    assert step_of(unfinished(tmp_path / whole.config.folder_name())) == STOP + 1
     same(run(whole.config, tmp_path, 10**6), whole)
 
 
@@ -160,7 +158,7 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path, monkeypatch):
 
     failing_at(monkeypatch, 3, twice)
     refuses("", lambda: run(config(), tmp_path, 2), error=KeyboardInterrupt)
-    assert _step_of(unfinished(tmp_path / config().folder_name()) / LAST) == 2
+    assert step_of(unfinished(tmp_path / config().folder_name())) == 2
 
 
 def test_the_command_line_says_where_it_stopped(tmp_path, monkeypatch, capsys, told):
@@ -216,7 +214,7 @@ def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_serves(
         run(whole.config, tmp_path)
     assert str(path) in str(caught.value)
     path.unlink()
-    assert _step_of(place / PREVIOUS) == 10
+    assert step_of(place) == 10
     same(run(whole.config, tmp_path), whole)
 
 
@@ -241,7 +239,7 @@ def test_a_full_disk_is_said_and_the_last_checkpoint_stays(tmp_path, monkeypatch
         failing_at(patched, 9, lambda: full_disk(patched))
         refuses(r"cannot write .*No space left", lambda: run(config(), tmp_path))
     place = unfinished(tmp_path / config().folder_name())
-    assert _step_of(place / LAST) == 8
+    assert step_of(place) == 8
     assert run(config(), tmp_path).run.metrics["selected_epoch"] > 0
 
 
@@ -255,7 +253,7 @@ def test_a_diverging_run_keeps_its_last_good_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr(Loop, "step", stepped)
     with pytest.raises(InputError, match=r"diverged in epoch 2.*last good checkpoint is kept in"):
         run(config(watch_every=100), tmp_path, 4)
-    assert _step_of(unfinished(tmp_path / config(watch_every=100).folder_name()) / LAST) == 8
+    assert step_of(unfinished(tmp_path / config(watch_every=100).folder_name())) == 8
 
 
 @pytest.mark.parametrize("variant", ["vit", "vit-"])

@@ -23,35 +23,24 @@ from typing import TypeVar
 import flint
 import numpy as np
 
-from oversmoothing.experiments.enclosures import network as weights, zonotope
-from oversmoothing.experiments.enclosures.balls import (
-    Ball,
-    Balls,
-    Curve,
-    Entries,
-    each,
-    exact,
-    in_order,
-    middles,
-    product,
-)
+from oversmoothing.experiments.enclosures import balls, network as weights, zonotope
 from oversmoothing.theory.support.sizes import Array
 
-Number = TypeVar("Number", Balls, zonotope.Zonotope)
+Number = TypeVar("Number", balls.Balls, zonotope.Zonotope)
 
 
-def _twice_below(x: Ball) -> Ball:
+def _twice_below(x: balls.Ball) -> balls.Ball:
     """Twice the share of the standard normal distribution below x."""
     return 1 + (x / flint.arb(2).sqrt()).erf()
 
 
-def _gelu_tanh(x: Ball) -> Ball:
+def _gelu_tanh(x: balls.Ball) -> balls.Ball:
     # (1 + tanh u) / 2 = 1 / (1 + e^-2u)
     u = x * (1 + weights.CUBIC * (x * x)) * (8 / flint.arb.pi()).sqrt()
     return x / ((-u).exp() + 1)
 
 
-def _half_tanh(x: Ball, by: float) -> Ball:
+def _half_tanh(x: balls.Ball, by: float) -> balls.Ball:
     # x / (1 + e^-c x) = x (1 + tanh(c x / 2)) / 2
     return ((x * by / 2).tanh() + 1) * x / 2
 
@@ -62,10 +51,10 @@ OTHERWISE = {
         value=lambda x: _twice_below(x) * x / 2,
         first=lambda x: _twice_below(x) / 2 + x * zonotope.normal(x),
     ),
-    "gelu_tanh": Curve(_gelu_tanh),
-    "silu": Curve(lambda x: _half_tanh(x, 1.0)),
-    "relu": Curve(lambda x: (abs(x) + x) / 2),
-    "quick_gelu": Curve(lambda x: _half_tanh(x, weights.QUICK)),
+    "gelu_tanh": balls.Curve(_gelu_tanh),
+    "silu": balls.Curve(lambda x: _half_tanh(x, 1.0)),
+    "relu": balls.Curve(lambda x: (abs(x) + x) / 2),
+    "quick_gelu": balls.Curve(lambda x: _half_tanh(x, weights.QUICK)),
 }
 
 
@@ -181,15 +170,15 @@ def _ratio(X: zonotope.Zonotope) -> zonotope.Zonotope:
     return hfc.times(0.5) - lfc.times(0.5)
 
 
-def other_metrics(X: Entries) -> dict[str, Ball]:
+def other_metrics(X: balls.Entries) -> dict[str, balls.Ball]:
     """The metrics `state_metrics.NAMES` of a stream [n, d], not finite where they are not told."""
     n = len(X)
-    gram = product(X, X.T)
+    gram = balls.product(X, X.T)
     squared = gram.diagonal()
     mean = X.T.sum(1)
     lfc = (mean * mean)[::-1].sum() / n
     log_ratio = ((squared[::-1].sum() - lfc).log() - lfc.log()) / 2
-    roots = each(lambda x: x.sqrt(), squared)
+    roots = balls.each(lambda x: x.sqrt(), squared)
     cosines = (gram / (roots[:, None] * roots))[np.triu_indices(n, 1)]
     sizes = abs(cosines)
     # |sum u|^2 = n + the sum over ordered pairs
@@ -198,7 +187,7 @@ def other_metrics(X: Entries) -> dict[str, Ball]:
     # log t - (sum sigma log sigma) / t with t = sum sigma, in units of sigma_1
     shares = sigma[::-1] / sigma[0].upper()
     t = shares.sum()
-    entropy = t.log() - each(_x_log_x, shares).sum() / t
+    entropy = t.log() - balls.each(_x_log_x, shares).sum() / t
     return {
         "hfc_lfc": log_ratio.exp(),
         "log_hfc_lfc": log_ratio,
@@ -211,46 +200,46 @@ def other_metrics(X: Entries) -> dict[str, Ball]:
     }
 
 
-def _smallest(values: Entries) -> Ball:
+def _smallest(values: balls.Entries) -> balls.Ball:
     """A ball around the smallest of several numbers known by balls."""
     if not all(x.is_finite() for x in values):
         return flint.arb("nan")
     return min(x.lower() for x in values).union(min(x.upper() for x in values))
 
 
-def _singular_values(X: Entries) -> Entries:
-    S = product(X, X.T) if len(X) <= X.shape[1] else product(X.T, X)
+def _singular_values(X: balls.Entries) -> balls.Entries:
+    S = balls.product(X, X.T) if len(X) <= X.shape[1] else balls.product(X.T, X)
     k = len(S)
-    unknown = exact(np.full(k, np.nan))
-    middle = middles(S)
+    unknown = balls.exact(np.full(k, np.nan))
+    middle = balls.middles(S)
     if not np.isfinite(middle).all():
         return unknown
-    V = _refined(S, exact(np.linalg.eigh(middle)[1]))
-    T = product(product(V.T, S), V)
+    V = _refined(S, balls.exact(np.linalg.eigh(middle)[1]))
+    T = balls.product(balls.product(V.T, S), V)
     diagonal = T.diagonal().copy()
     np.fill_diagonal(T, flint.arb(0))
-    skew = _row_sums(product(V.T, V) - np.eye(k))
+    skew = _row_sums(balls.product(V.T, V) - np.eye(k))
     values = diagonal + flint.arb(0, 1) * _row_sums(T)
     widest = 1 + flint.arb(0, 1) * skew
     if not widest > 0:
         return unknown
     roots = []
-    for x in in_order(values):
+    for x in balls.in_order(values):
         top, bottom = (x.upper() / widest).upper(), (x.lower() / widest).lower()
         root = top.sqrt() if top > 0 else flint.arb(0)
         roots.append(root.union(bottom.sqrt() if bottom > 0 else flint.arb(0)))
     return np.array(roots)
 
 
-def _row_sums(X: Entries) -> Ball:
+def _row_sums(X: balls.Entries) -> balls.Ball:
     """The largest sum of moduli of a row, an upper bound."""
     return max((x.upper() for x in abs(X).sum(1)), default=flint.arb(0))
 
 
-def _refined(S: Entries, V: Entries) -> Entries:
+def _refined(S: balls.Entries, V: balls.Entries) -> balls.Entries:
     """V (I + E) with E from the residuals V^T S V and I - V^T V, to twice the digits of V."""
-    T = middles(product(product(V.T, S), V))
-    R = -middles(product(V.T, V) - np.eye(len(V)))
+    T = balls.middles(balls.product(balls.product(V.T, S), V))
+    R = -balls.middles(balls.product(V.T, V) - np.eye(len(V)))
     values = np.diag(T) / (1 - np.diag(R))
     with np.errstate(all="ignore"):
         gap = values[None, :] - values[:, None]
@@ -258,10 +247,10 @@ def _refined(S: Entries, V: Entries) -> Entries:
         # Within a cluster only the lengths and angles of V are mended.
         E = np.where(np.abs(step) < np.abs(gap) / 4, step / gap, R / 2)
     np.fill_diagonal(E, np.diag(R) / 2)
-    return each(lambda x: x.mid(), V + product(V, exact(np.nan_to_num(E))))
+    return balls.each(lambda x: x.mid(), V + balls.product(V, balls.exact(np.nan_to_num(E))))
 
 
-def _x_log_x(x: Ball) -> Ball:
+def _x_log_x(x: balls.Ball) -> balls.Ball:
     """Falls from 0 at 0 to -1/e at 1/e, then rises."""
     if x > 0:
         return x * x.log()
