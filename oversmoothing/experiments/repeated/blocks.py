@@ -106,13 +106,7 @@ class _Unrounded(TorchFunctionMode):
     """A softmax of float64 stays one: the library's eager attention asks for float32, whose rows
     sum to 1 to 1e-7 alone, so that equal tokens would not stay equal."""
 
-    def __torch_function__(
-        self,
-        call: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, call: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = dict(kwargs or {})
         softmax = getattr(call, "__name__", "") == "softmax"
         if softmax and given.get("dtype") == torch.float32 and args[0].dtype == torch.float64:
