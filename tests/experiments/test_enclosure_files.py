@@ -36,17 +36,13 @@ X0 = drawn_input(STREAM, 6)
 EPS = 2.0**-12
 
 
-def honest() -> dict[str, tuple[Any, Body]]:
+@pytest.fixture(scope="module")
+def files() -> dict[str, tuple[Any, Body]]:
     point = input_statement(NETWORK, GIVEN, enclosed(NETWORK, GIVEN))
     stream = input_statement(STREAM, X0, enclosed(STREAM, X0))
     ends = both_routes(NETWORK, GIVEN, EPS, 1)[0]
     box = box_statement(NETWORK, GIVEN, EPS, {1: ends})
     return {"pixels": (NETWORK, point), "stream": (STREAM, stream), "box": (NETWORK, box)}
-
-
-@pytest.fixture(scope="module")
-def files():
-    return honest()
 
 
 def accepted(network: Any, body: Body, *, seal: bool = True) -> bool:

@@ -31,10 +31,6 @@ def made(
     return module.to(dtype=dtype)
 
 
-def signed(form: str, width: int, scale: float, seed: int) -> ValueProjection:
-    return made(form, width, scale, seed, torch.float64)
-
-
 def gaussian(seed: int, d: int) -> torch.Tensor:
     return torch.randn(d, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
@@ -42,7 +38,7 @@ def gaussian(seed: int, d: int) -> torch.Tensor:
 @given(seed=seeds, d=widths, form=st.sampled_from(["plus", "minus"]))
 @settings(max_examples=40, deadline=None)
 def test_signed_forms_are_symmetric_with_the_declared_spectrum(seed, d, form):
-    module = signed(form, d, 1.0, seed)
+    module = made(form, d, 1.0, seed, torch.float64)
     H = module().detach()
     assert torch.equal(H, H.T)
     sign = 1 if form == "plus" else -1
@@ -66,7 +62,7 @@ def test_q_undoes_every_positive_triangular_factor(seed, d):
 
 def test_minus_beyond_the_safe_interval_smooths_and_is_not_clipped():
     """psi^2 = 3 under uniform attention, whose safe interval is (-2, 0): ViT- is no guarantee."""
-    module = signed("minus", 3, 1.0, 0)
+    module = made("minus", 3, 1.0, 0, torch.float64)
     with torch.no_grad():
         module.psi.fill_(3**0.5)
     a = attention_spectrum(np.full((4, 4), 0.25))

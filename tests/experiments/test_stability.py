@@ -82,12 +82,8 @@ def test_jvp_closed_form_and_differences_agree_at_consensus(kind):
             step = 1e-5 * float(Z.abs().max())
             derivative = jvp(f, Z, D)
             differences = (f(Z + step * D) - f(Z - step * D)) / (2 * step)
-            closed = torch.stack([
-                torch.from_numpy(
-                    linearised(f, c, X.shape[1])(d.numpy())
-                )
-                for c, d in zip(Z[:, 0], D, strict=True)
-            ])  # fmt: skip
+            pairs = zip(Z[:, 0], D.numpy(), strict=True)
+            closed = torch.tensor(np.stack([linearised(f, c, X.shape[1])(d) for c, d in pairs]))
             size = float(torch.linalg.vector_norm(derivative))
             for other, allowed in ((differences, ROUNDED.get(kind, AGREE)), (closed, AGREE)):
                 assert float(torch.linalg.vector_norm(derivative - other)) < allowed * size

@@ -294,12 +294,9 @@ def stack_of() -> list[tuple[Cell, int]]:
     designs = [usual.but(form="ord", start="mimetic")]
     designs += [usual.but(form=form) for form in ("ord", "sym", "plus", "minus", "clip-")]
     designs += [usual.but(form="shared plus"), usual.but(form="minus", tied=True)]
-    cells = [
-        Cell("digits", 6, each, share, "trainability")
-        for each in designs[:2]
-        for share in (1.0, 0.1)
-    ]
-    cells += [Cell("digits", 6, each, 1.0, "trainability") for each in designs[2:]]
+    shares = [(each, share) for each in designs[:2] for share in (1.0, 0.1)]
+    shares += [(each, 1.0) for each in designs[2:]]
+    cells = [Cell("digits", 6, *each, "trainability") for each in shares]
     # Networks of one structure do not stand side by side.
     return [(cell, seed) for seed in (0, 1) for cell in cells]
 

@@ -228,20 +228,14 @@ def test_corruption_repeats_keeps_its_range_and_grows_with_severity(kind):
 def test_the_constants_are_what_the_definitions_say():
     grey = LabelledImages(torch.zeros(4, 8, 8), torch.zeros(4, dtype=torch.int64))
     assert torch.allclose(corrupted(grey, "brightness", 1).pixels, torch.full((4, 8, 8), 0.1))
-    noise = corrupted(
-        LabelledImages(torch.zeros(400, 8, 8), torch.zeros(400)), "gaussian_noise", 3
-    ).pixels
+    many = LabelledImages(torch.zeros(400, 8, 8), torch.zeros(400))
+    noise = corrupted(many, "gaussian_noise", 3).pixels
     assert float(noise.std()) / 2 == pytest.approx(0.08, rel=0.03)  # [-1, 1] is twice [0, 1]
-    hit = corrupted(
-        LabelledImages(torch.zeros(400, 8, 8), torch.zeros(400)), "impulse_noise", 5
-    ).pixels
+    hit = corrupted(many, "impulse_noise", 5).pixels
     assert float((hit != 0).float().mean()) == pytest.approx(0.07, abs=0.01)
-    picture = colours(1)
-    flat = corrupted(picture, "contrast", 5).pixels.double()
-    ratio = (flat - flat.mean((2, 3), keepdim=True)).std() / (
-        picture.pixels.double() - picture.pixels.double().mean((2, 3), keepdim=True)
-    ).std()
-    assert float(ratio) == pytest.approx(0.15, abs=0.01)
+    pictures = [each.pixels.double() for each in (colours(1), corrupted(colours(1), "contrast", 5))]
+    whole, flat = ((x - x.mean((2, 3), keepdim=True)).std() for x in pictures)
+    assert float(flat / whole) == pytest.approx(0.15, abs=0.01)
     # A blur keeps what is the same everywhere.
     for kind in ("gaussian_blur", "defocus_blur", "motion_blur", "zoom_blur", "pixelate"):
         assert torch.allclose(corrupted(grey, kind, 5).pixels, grey.pixels, atol=1.01 / 255)
