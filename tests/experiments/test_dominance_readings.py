@@ -12,14 +12,7 @@ from hypothesis import given, settings, strategies as st
 from oversmoothing import InputError, open_model, readings_of, verdict
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.experiments.models.pictures import within
-from oversmoothing.experiments.study.atlas import (
-    factors,
-    in_all,
-    own_values,
-    recorded_deit,
-    value_spectra_table,
-    whole_values,
-)
+from oversmoothing.experiments.study import atlas
 from oversmoothing.experiments.study.readings import (
     CLASSES,
     READINGS,
@@ -82,7 +75,7 @@ def test_E1_is_the_verdict_of_every_head_with_its_zeros(seed, heads, n, r):
 @settings(max_examples=30, deadline=None)
 def test_E2_agrees_with_the_reading_of_the_digits_table(seed, heads, n):
     one, A = layer(seed, heads, 4, 4), attention(seed, 3, heads, n)
-    W_V, W_O = factors(one, "unfolded")
+    W_V, W_O = atlas.factors(one, "unfolded")
     expected = layer_dominance(A, np.einsum("hdr,hre->ed", W_V, W_O)).classes
     found = READINGS["E2"][0](one, A, "unfolded")[:, 0]
     for own, name in zip(found, expected, strict=True):
@@ -105,7 +98,7 @@ def test_with_one_head_E1_E2_and_E3_tell_consensus_alike(seed, n, r):
 def test_E3_is_the_radius_of_the_whole_operator(seed, n, heads):
     """Against I + sum_h H_h (x) B_h written out."""
     one, A = layer(seed, heads, 3, 2), attention(seed, 1, heads, n)
-    W_V, W_O = factors(one, "unfolded")
+    W_V, W_O = atlas.factors(one, "unfolded")
     W = W_V @ W_O
     M = sum(np.kron(W[k].T, quotient(A[0, k])) for k in range(heads)) + np.eye(3 * (n - 1))
     rho_q = np.abs(np.linalg.eigvals(M)).max()
@@ -119,7 +112,7 @@ def test_E3_is_the_radius_of_the_whole_operator(seed, n, heads):
 @settings(max_examples=30, deadline=None)
 def test_E4_is_the_disc_rule_and_its_zeros_are_ties(seed, n):
     one, A = layer(seed, 2, 5, 1), attention(seed, 1, 2, n)
-    h = whole_values(one, "unfolded").discs
+    h = atlas.whole_values(one, "unfolded").discs
     classes = READINGS["E4"][0](one, A, "unfolded")[0]
     a = np.linalg.eigvals(quotient(A[0].mean(0)))
     loses = (disc_form(h.centres[None], a[:, None]) < 0).any(0)
@@ -137,7 +130,7 @@ def test_T7e_a_decoder_is_read_token_by_token(seed):
     one, rng = layer(seed, 2, 3, 3), np.random.default_rng(seed)
     A = np.tril(rng.random((1, 2, 60, 60))) * 0.01 + 0.9 * np.eye(60, k=-1)
     A /= A.sum(-1, keepdims=True)
-    W_V, W_O = factors(one, "unfolded")
+    W_V, W_O = atlas.factors(one, "unfolded")
     own, tokens = np.einsum("hdr,hre->hed", W_V, W_O), np.diagonal(A[0], axis1=1, axis2=2)
 
     def won(whole: np.ndarray, parts: np.ndarray) -> bool:
@@ -181,10 +174,10 @@ def test_folding_a_norm_is_its_gain_and_its_centring(seed, r, norm):
     g = one.norm_attention.gain.numpy()
     C = np.eye(d) - 1 / d if norm == "layer" else np.eye(d)
     left = np.eye(d) if norm == "none" else C @ np.diag(g)
-    plain, _ = factors(one, "unfolded")
-    W_V, W_O = factors(one, "folded")
+    plain, _ = atlas.factors(one, "unfolded")
+    W_V, W_O = atlas.factors(one, "folded")
     np.testing.assert_allclose(W_V, left @ plain, atol=1e-13)
-    both = [whole_values(one, "folded"), *own_values(one, "folded")]
+    both = [atlas.whole_values(one, "folded"), *atlas.own_values(one, "folded")]
     dense = [np.einsum("hdr,hre->de", W_V, W_O), *(W_V @ W_O)]
     for found, W in zip(both, dense, strict=True):
         expected = np.linalg.eigvals(W)
@@ -293,7 +286,7 @@ def test_the_command_prints_every_reading_asked_for(tmp_path, told):
     model = open_model(tmp_path / "vit")
     for (folding, of), part in layers.groupby(["norm", "of"]):
         for row, layer in zip(part.itertuples(), model.layers, strict=True):
-            W_V, W_O = factors(layer, folding)
+            W_V, W_O = atlas.factors(layer, folding)
             each = [(a @ b).T for a, b in zip(W_V, W_O, strict=True)]
             h = np.concatenate(
                 [np.linalg.eigvals(H) for H in (each if of == "heads" else [sum(each)])]
@@ -314,7 +307,7 @@ def test_the_command_prints_every_reading_asked_for(tmp_path, told):
 
 def test_the_recorded_spectra_of_deit_are_those_that_are_quoted():
     """Of 12 layers of 192 features: shares in per cent, and asymmetry below the random value."""
-    table = in_all(recorded_deit()).set_index(["norm", "H of"])
+    table = atlas.in_all(atlas.recorded_deit()).set_index(["norm", "H of"])
     for key, negative, disc in (
         (("unfolded", "whole"), 77.0, 73.3),
         (("unfolded", "heads"), 82.0, 79.7),
@@ -335,5 +328,5 @@ def test_the_spectra_of_deit_are_still_those_on_record():
     if not folder.exists():
         pytest.skip("OVERSMOOTHING_DATA holds no deit-tiny-patch16-224")
     pd.testing.assert_frame_equal(
-        value_spectra_table(open_model(folder)), recorded_deit(), rtol=1e-6
+        atlas.value_spectra_table(open_model(folder)), atlas.recorded_deit(), rtol=1e-6
     )

@@ -13,16 +13,6 @@ import oversmoothing
 from oversmoothing import InputError
 from oversmoothing.experiments.enclosures import enclosing, statement
 from oversmoothing.experiments.enclosures.enclosing import both_routes, enclosed
-from oversmoothing.experiments.enclosures.statement import (
-    CHANGE,
-    box_statement,
-    check_statement,
-    compared,
-    decimal,
-    digest,
-    input_statement,
-    read_statement,
-)
 from tests.support.cases import cases
 from tests.support.drawn_networks import drawn_input, drawn_network
 from tests.support.refusals import refuses
@@ -38,18 +28,18 @@ EPS = 2.0**-12
 
 @pytest.fixture(scope="module")
 def files() -> dict[str, tuple[Any, Body]]:
-    point = input_statement(NETWORK, GIVEN, enclosed(NETWORK, GIVEN))
-    stream = input_statement(STREAM, X0, enclosed(STREAM, X0))
+    point = statement.input_statement(NETWORK, GIVEN, enclosed(NETWORK, GIVEN))
+    stream = statement.input_statement(STREAM, X0, enclosed(STREAM, X0))
     ends = both_routes(NETWORK, GIVEN, EPS, 1)[0]
-    box = box_statement(NETWORK, GIVEN, EPS, {1: ends})
+    box = statement.box_statement(NETWORK, GIVEN, EPS, {1: ends})
     return {"pixels": (NETWORK, point), "stream": (STREAM, stream), "box": (NETWORK, box)}
 
 
 def accepted(network: Any, body: Body, *, seal: bool = True) -> bool:
     """Whether the checker accepts the file, its digest made to fit."""
-    text = json.dumps({**body, "digest": digest(body)} if seal else body)
+    text = json.dumps({**body, "digest": statement.digest(body)} if seal else body)
     try:
-        return check_statement(network, read_statement(text, "a file")).accepted
+        return statement.check_statement(network, statement.read_statement(text, "a file")).accepted
     except InputError:
         return False
 
@@ -129,7 +119,8 @@ def test_no_interval_beside_the_truth_is_accepted(kind, move, files):
         other = deepcopy(body)
         layer = other["claims"][layers[k % len(layers)]]
         low, high = MOVES[move](*map(Fraction, layer[name]))
-        layer[name] = [decimal(low, "ROUND_FLOOR"), decimal(high, "ROUND_CEILING")]
+        ends = (low, "ROUND_FLOOR"), (high, "ROUND_CEILING")
+        layer[name] = [statement.decimal(*end) for end in ends]
         assert not accepted(network, other), name
 
 
@@ -165,7 +156,7 @@ def test_another_input_network_box_or_digest_is_refused(files):
     assert not accepted(network, changed)
     moved = GIVEN.copy()
     moved[0, 0, 0] += 2.0**-10
-    other = input_statement(NETWORK, moved, enclosed(NETWORK, GIVEN))
+    other = statement.input_statement(NETWORK, moved, enclosed(NETWORK, GIVEN))
     assert not accepted(NETWORK, other)
     assert not accepted(drawn_network(7, depth=1), body)
     assert not accepted(network, body | {"digest": "0" * 64}, seal=False)
@@ -187,12 +178,12 @@ def test_a_box_within_the_proved_one_is_accepted(files):
 def test_a_repeated_key_is_refused(files):
     text = json.dumps(files["pixels"][1])
     twice = text.replace('"kind": ', '"kind": "x", "kind": ', 1)
-    refuses("more than once", read_statement, twice, "a file")
+    refuses("more than once", statement.read_statement, twice, "a file")
 
 
 def test_decimals_are_outward():
     for value in (Fraction(1, 3), Fraction(-2, 3), Fraction(10**40 + 1, 7), Fraction(0)):
-        low, high = decimal(value, "ROUND_FLOOR"), decimal(value, "ROUND_CEILING")
+        low, high = (statement.decimal(value, f"ROUND_{way}") for way in ("FLOOR", "CEILING"))
         assert Fraction(low) <= value <= Fraction(high)
         assert Fraction(high) - Fraction(low) <= abs(value) / 10**23
 
@@ -200,7 +191,7 @@ def test_decimals_are_outward():
 def test_a_wrong_formula_of_one_route_is_not_confirmed_by_the_other(monkeypatch, files):
     tanh = enclosing.ACTIVATIONS["gelu_tanh"]
     monkeypatch.setitem(enclosing.ACTIVATIONS, "gelu", tanh)
-    body = input_statement(NETWORK, GIVEN, enclosed(NETWORK, GIVEN))
+    body = statement.input_statement(NETWORK, GIVEN, enclosed(NETWORK, GIVEN))
     assert not accepted(NETWORK, body)
 
 
@@ -208,7 +199,7 @@ def test_a_claim_too_narrow_for_the_checker_is_not_confirmed(monkeypatch, files)
     network, body = files["pixels"]
     monkeypatch.setattr(statement, "MORE", -140)
     monkeypatch.setattr(statement, "DOUBLED", 0)
-    found = check_statement(network, read_statement(json.dumps(body), "a file"))
+    found = statement.check_statement(network, statement.read_statement(json.dumps(body), "a file"))
     assert not found.accepted and "narrower than 8 bits can confirm" in found.words
 
 
@@ -219,7 +210,7 @@ def test_a_claim_is_confirmed_by_a_ball_within_it_alone():
         (1.0, 0.0, True), (2.5, 0.25, False), (0.5, 0.25, False), (2.5, 0.5, None),
         (0.0, float("inf"), None),
     ):  # fmt: skip
-        assert compared(flint.arb(middle, radius), claim) is found
+        assert statement.compared(flint.arb(middle, radius), claim) is found
 
 
 @pytest.fixture
@@ -247,7 +238,7 @@ def test_the_command_encloses_checks_and_refuses(run_folder, tmp_path, told):
     assert told(0, *checks).count(": accepted: ") == 2
     body = json.loads(paths[0].read_text())
     body["claims"]["1"]["hfc_lfc"] = body["claims"]["0"]["hfc_lfc"]
-    paths[0].write_text(json.dumps(body | {"digest": digest(body)}))
+    paths[0].write_text(json.dumps(body | {"digest": statement.digest(body)}))
     assert "REFUSED: false: hfc_lfc of layer 1" in told(1, *checks)
     assert "enclose MODEL --check" in told(2, "check", str(paths[1]))
 
@@ -261,7 +252,7 @@ def test_the_command_proves_the_sign_on_a_box(run_folder, tmp_path, capsys, told
     found = [json.loads(path.read_text()) for path in sorted(folder.iterdir())]
     assert [list(body["claims"]) for body in found] == [["2"], ["1"]]
     for body in found:
-        low, high = map(float, next(iter(body["claims"].values()))[CHANGE])
+        low, high = map(float, next(iter(body["claims"].values()))[statement.CHANGE])
         assert low * high > 0
     assert "within 1e-06 in every pixel" in told(0, *words, "--eps", "1e-6")
     assert oversmoothing.main([*words, "--eps", "10"]) == 1

@@ -9,14 +9,7 @@ import pytest
 import torch
 
 from oversmoothing import InputError, describe, open_model
-from oversmoothing.experiments.enclosures import enclosing
-from oversmoothing.experiments.enclosures.balls import (
-    Balls,
-    ball_metrics,
-    exact as balls_of,
-    product,
-    singular_values,
-)
+from oversmoothing.experiments.enclosures import balls, enclosing
 from oversmoothing.experiments.enclosures.enclosing import STATED, enclosed, largest_error, streams
 from oversmoothing.experiments.enclosures.network import network_of
 from oversmoothing.experiments.enclosures.other_route import other_metrics, other_streams
@@ -66,8 +59,8 @@ def test_both_routes_contain_every_stream_and_metric_of_80_digits(form):
     given = drawn_input(network, 3)
     with flint.ctx.workprec(BITS):
         ways = zip(
-            streams(network, given, Balls.exact),
-            other_streams(network, given, Balls.exact),
+            streams(network, given, balls.Balls.exact),
+            other_streams(network, given, balls.Balls.exact),
             exact_streams(network, given),
             strict=True,
         )
@@ -78,7 +71,7 @@ def test_both_routes_contain_every_stream_and_metric_of_80_digits(form):
                 assert all(map(contains, Y.ravel(), truth))
                 # Narrow, too: an infinite ball contains everything.
                 assert max(float(x.rad()) for x in Y.ravel()) < 1e-40
-            for found, width in ((ball_metrics(X), 1e-10), (other_metrics(Z), 1e-20)):
+            for found, width in ((balls.ball_metrics(X), 1e-10), (other_metrics(Z), 1e-20)):
                 assert list(found) == list(state_metrics.NAMES)
                 for name, ball in found.items():
                     assert contains(ball, expected[name]), name
@@ -100,19 +93,22 @@ def test_singular_values_contain_a_chosen_spectrum(shape, spectrum):
     }[spectrum]
     with flint.ctx.workprec(BITS):
         D = np.array([[sigma[i] if i == j else 0 for j in range(d)] for i in range(n)], float)
-        X = product(product(_reflection(rng, n), balls_of(D)), _reflection(rng, d))
-        assert all(s.contains(flint.arb(x)) for s, x in zip(singular_values(X), sigma, strict=True))
-        assert max(float(s.rad()) for s in singular_values(X)) < 1e-12
+        turned = balls.product(_reflection(rng, n), balls.exact(D))
+        X = balls.product(turned, _reflection(rng, d))
+        assert all(
+            s.contains(flint.arb(x)) for s, x in zip(balls.singular_values(X), sigma, strict=True)
+        )
+        assert max(float(s.rad()) for s in balls.singular_values(X)) < 1e-12
         p = [mp.mpf(x) / sum(map(mp.mpf, sigma)) for x in sigma if x]
         rank = mp.exp(-sum(x * mp.log(x) for x in p))
-        for found in (ball_metrics(X), other_metrics(X)):
+        for found in (balls.ball_metrics(X), other_metrics(X)):
             if n > 1:
                 assert contains(found["effective_rank"], rank)
                 assert contains(found["sigma2_sigma1"], mp.mpf(sigma[1]) / mp.mpf(sigma[0]))
 
 
 def _reflection(rng, size):
-    v = balls_of(rng.integers(1, 9, size).astype(float))
+    v = balls.exact(rng.integers(1, 9, size).astype(float))
     return np.eye(size) - 2 * np.outer(v, v) / (v * v).sum()
 
 
@@ -218,7 +214,7 @@ def test_the_first_block_of_a_trained_deit_is_enclosed_by_both_routes():
     for dtype, both in floats.items():
         assert largest_error(found.layers, both[:2]) <= STATED[dtype]
     with flint.ctx.workprec(found.bits + 96):
-        again = other_streams(network, start, Balls.exact)
+        again = other_streams(network, start, balls.Balls.exact)
         for X, layer in zip(again, found.layers, strict=True):
             other = other_metrics(X.entries)
             assert all(layer[name].contains(ball) for name, ball in other.items())

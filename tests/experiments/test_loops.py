@@ -10,21 +10,10 @@ from torch import nn
 
 from oversmoothing import main, open_model
 from oversmoothing.experiments.ladder.recording import log_ratio
+from oversmoothing.experiments.repeated import predictors
 from oversmoothing.experiments.repeated.blocks import plain_attention, recorded
 from oversmoothing.experiments.repeated.growth import loop_laws
 from oversmoothing.experiments.repeated.loop import loop, own_blocks, recalled
-from oversmoothing.experiments.repeated.predictors import (
-    LINE,
-    LOCAL,
-    Looped,
-    choose,
-    few_tokens,
-    from_law,
-    looped,
-    outcomes,
-    score_loops,
-    token_predictions,
-)
 from oversmoothing.theory.at_consensus import LoopLaw
 from tests.support.cases import cases
 from tests.support.families_of_today import inputs as inputs_of_today, today
@@ -45,7 +34,7 @@ def test_a_loop_is_the_block_again_and_again_and_recall_its_share_of_the_first_s
     run = recorded(model, random_pixels(2).double())
     f, X = run.blocks[0], run.states[0]
     with torch.no_grad(), plain_attention(model.module):
-        several = looped([f], X, 20, recall)
+        several = predictors.looped([f], X, 20, recall)
         Z = X
         for _ in range(20):
             Z = f(Z) + recall * X
@@ -53,10 +42,10 @@ def test_a_loop_is_the_block_again_and_again_and_recall_its_share_of_the_first_s
     np.testing.assert_allclose(several.logs[-1], log_ratio(Z).numpy())
 
 
-def synthetic(streams: list[torch.Tensor]) -> Looped:
+def synthetic(streams: list[torch.Tensor]) -> predictors.Looped:
     """Of streams [1, n, d] that were not looped."""
     logs = np.array([log_ratio(X).numpy() for X in streams])
-    return Looped(logs, logs, streams[len(streams) // 2], tuple(streams[-7:]))
+    return predictors.Looped(logs, logs, streams[len(streams) // 2], tuple(streams[-7:]))
 
 
 def test_outcomes_are_told_apart_on_streams_made_to_be_so():
@@ -73,16 +62,16 @@ def test_outcomes_are_told_apart_on_streams_made_to_be_so():
         "still moving": [one + 3 * (np.cos(t / 50) * E + np.sin(t / 50) * F) for t in range(41)],
     }
     for kind, streams in made.items():
-        assert outcomes(synthetic(streams))[0]["kind"] == kind
-    assert outcomes(synthetic(made["a cycle"]))[0]["period"] == 2
-    assert outcomes(synthetic(made["collapsed"]))[0]["clusters"] == 1
+        assert predictors.outcomes(synthetic(streams))[0]["kind"] == kind
+    assert predictors.outcomes(synthetic(made["a cycle"]))[0]["period"] == 2
+    assert predictors.outcomes(synthetic(made["collapsed"]))[0]["clusters"] == 1
 
 
 def test_the_law_says_the_power_that_it_is():
     law = LoopLaw(loops=100, along=0.01, across=0.005, power=1.0, turning=0.0)
-    assert from_law(law, 0.0, 99) == pytest.approx(-0.5 * math.log(100))
+    assert predictors.from_law(law, 0.0, 99) == pytest.approx(-0.5 * math.log(100))
     bounded = LoopLaw(loops=100, along=0.0, across=-0.1, power=0.0, turning=0.0)
-    assert from_law(bounded, 0.0, 50) == pytest.approx(-5)
+    assert predictors.from_law(bounded, 0.0, 50) == pytest.approx(-5)
 
 
 def test_all_tokens_are_few_tokens_that_predict_exactly():
@@ -91,20 +80,20 @@ def test_all_tokens_are_few_tokens_that_predict_exactly():
     run = recorded(model, random_pixels(2).double())
     X = run.states[0]
     with torch.no_grad():
-        predicted = token_predictions(run.blocks[:1], X, X.shape[1], 30)
-        measured = looped(run.blocks[:1], X, 30).logs[-1]
+        predicted = predictors.token_predictions(run.blocks[:1], X, X.shape[1], 30)
+        measured = predictors.looped(run.blocks[:1], X, 30).logs[-1]
     np.testing.assert_allclose(predicted, measured)
 
 
 def test_scores_are_those_of_their_definitions():
     measured = np.array([[-3.0, -2.0], [0.0, 1.0]])
-    perfect = score_loops(measured, measured)
+    perfect = predictors.score_loops(measured, measured)
     assert (perfect.agree, perfect.rank, perfect.error) == (1.0, pytest.approx(1.0), 0.0)
-    wrong = score_loops(measured, -measured + 2 * LINE)
+    wrong = predictors.score_loops(measured, -measured + 2 * predictors.LINE)
     assert wrong.agree == 0.0 and wrong.rank == pytest.approx(-1)
-    constant = score_loops(measured, np.zeros((2, 2)))
+    constant = predictors.score_loops(measured, np.zeros((2, 2)))
     assert constant.agree == constant.base == 0.5 and math.isnan(constant.rank)
-    refuses(r"predictions \(1, 2\)", lambda: score_loops(measured, measured[:1]))
+    refuses(r"predictions \(1, 2\)", lambda: predictors.score_loops(measured, measured[:1]))
 
 
 def test_the_predictor_is_chosen_on_one_half_and_scored_on_the_other():
@@ -112,21 +101,21 @@ def test_the_predictor_is_chosen_on_one_half_and_scored_on_the_other():
     rng = np.random.default_rng(0)
     measured = rng.choice([-3.0, 0.0], size=(6, 8)) + 0.1 * rng.standard_normal((6, 8))
     names = {"lucky": measured.copy(), "steady": measured + 0.2 * rng.standard_normal((6, 8))}
-    first = choose(measured, names, seed=1)
+    first = predictors.choose(measured, names, seed=1)
     there = np.ix_(first.blocks[1], first.inputs[1])
-    names["lucky"][there] = -measured[there] + 2 * LINE
-    second = choose(measured, names, seed=1)
+    names["lucky"][there] = -measured[there] + 2 * predictors.LINE
+    second = predictors.choose(measured, names, seed=1)
     assert second.name == "lucky" and second.on_choice["lucky"].agree == 1
     assert second.score.agree == 0
     assert not set(second.blocks[0]) & set(second.blocks[1])
     assert not set(second.inputs[0]) & set(second.inputs[1])
-    refuses("at least 2 of each", lambda: choose(measured[:1], names))
+    refuses("at least 2 of each", lambda: predictors.choose(measured[:1], names))
 
 
 def test_every_block_and_input_has_a_prediction_and_an_outcome(found):
     frame = found.tables["runs"].rows
     assert len(frame) == 2 * 4 and np.isfinite(frame["end"]).all()
-    assert {LOCAL, few_tokens(4)} <= set(found.predicted)
+    assert {predictors.LOCAL, predictors.few_tokens(4)} <= set(found.predicted)
     np.testing.assert_allclose(np.log(frame["end"]), found.curves[:, -1].ravel())
     assert found.chosen is not None and "chosen on half" in found.words()
     assert json.dumps(found.to_json_object())
@@ -136,7 +125,8 @@ def test_every_block_and_input_has_a_prediction_and_an_outcome(found):
 def test_the_picture_has_the_medians_of_the_table_and_keeps_its_marks_in_their_panels(
     found, monkeypatch
 ):
-    monkeypatch.setitem(found.predicted, LOCAL, 0 * found.predicted[LOCAL] - 40)
+    local = found.predicted[predictors.LOCAL]
+    monkeypatch.setitem(found.predicted, predictors.LOCAL, 0 * local - 40)
     *panels, last = [axis for axis in found.picture.draw().axes if axis.has_data()]
     for panel, end in zip(panels, found.tables["by_group"].rows["end"], strict=True):
         median, (law,) = panel.lines[-3].get_ydata(), panel.lines[-2].get_ydata()
@@ -169,7 +159,7 @@ def test_groups_run_their_layers_in_turn():
 def test_texts_of_different_lengths_and_masks_are_looped_one_by_one():
     model = open_model(tiny("llama"))
     found = loop(model, [tokens((7,))["input_ids"][0]], loops=20)
-    assert found.curves.shape == (2, 21, 1) and few_tokens(4) not in found.predicted
+    assert found.curves.shape == (2, 21, 1) and predictors.few_tokens(4) not in found.predicted
 
 
 def test_the_block_of_albert_is_looped_once():
@@ -214,7 +204,7 @@ def test_recall_of_a_post_norm_block_finds_its_one_fixed_point():
     assert "At the fixed points HFC/LFC" in recall.words()
     run = recorded(model, X)
     with torch.no_grad(), plain_attention(model.module):
-        end = looped(run.blocks, X, 60, 8.0).tail[-1]
+        end = predictors.looped(run.blocks, X, 60, 8.0).tail[-1]
         torch.testing.assert_close(run.blocks[0](end) + 8.0 * X, end)
     np.testing.assert_allclose(table["end"], np.exp(log_ratio(end)))
 

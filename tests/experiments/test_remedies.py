@@ -12,17 +12,7 @@ import oversmoothing
 from oversmoothing import remedies
 from oversmoothing.experiments.remedies import shift
 from oversmoothing.experiments.remedies.remedy import norm_derivative, norm_of
-from oversmoothing.experiments.remedies.shift import (
-    MOST,
-    REMEDIES,
-    cost_ratio,
-    in_table,
-    remedies_table,
-    remedy,
-    sentences,
-    sublayer,
-    without,
-)
+from oversmoothing.experiments.remedies.shift import REMEDIES, in_table, remedy
 from tests.support.cases import cases
 from tests.support.refusals import refuses
 
@@ -234,9 +224,10 @@ def layers():
 
 @pytest.mark.parametrize("name", REMEDIES)
 def test_the_predicted_radii_are_those_of_the_module(name, layers):
-    for module in (in_table(name, shift.WIDTH), without(name)):
+    for module in (in_table(name, shift.WIDTH), shift.without(name)):
         found = shift.measured(module, layers)
-        torch.testing.assert_close(shift.predicted(module, layers), found, rtol=MOST, atol=1e-10)
+        own = shift.predicted(module, layers)
+        torch.testing.assert_close(own, found, rtol=shift.MOST, atol=1e-10)
 
 
 def test_one_layer_by_hand():
@@ -332,19 +323,19 @@ def test_bad_input_is_a_sentence():
         ({"name": "hyper-connections", "mixing": "some"}, "mixing is 'some'"),
     ):
         refuses(message, remedy, **options)
-    refuses("no remedy 'cure'", lambda: remedies_table(["cure"], draws=1))
-    refuses("drawn layers is 0", lambda: remedies_table(["attnscale"], draws=0))
+    refuses("no remedy 'cure'", lambda: shift.remedies_table(["cure"], draws=1))
+    refuses("drawn layers is 0", lambda: shift.remedies_table(["attnscale"], draws=0))
 
 
 def test_the_cost_is_a_ratio_and_the_sublayer_the_real_one():
-    assert 0.1 < cost_ratio("outlier-removal", rounds=8) < 30
-    table = remedies_table(["attnscale", "featscale"], draws=1, cost=False)
+    assert 0.1 < shift.cost_ratio("outlier-removal", rounds=8) < 30
+    table = shift.remedies_table(["attnscale", "featscale"], draws=1, cost=False)
     assert table["parameters"].tolist() == [1, 256]
     X, _, _, _ = layer(10)
     weights = torch.randn(4, D, D, generator=torch.Generator().manual_seed(0)).double()
     A = (X @ weights[0] @ (X @ weights[1]).T / 2).softmax(-1)
     plain = X + A @ X @ weights[2] @ weights[3]
-    torch.testing.assert_close(sublayer(remedies.Plain(), X, weights), plain, **CLOSE)
+    torch.testing.assert_close(shift.sublayer(remedies.Plain(), X, weights), plain, **CLOSE)
 
 
 def test_the_command_prints_writes_and_lists(tmp_path, told):
@@ -356,7 +347,7 @@ def test_the_command_prints_writes_and_lists(tmp_path, told):
     assert path.read_text().startswith("name,remedy,paper,our_reading,claim")
     rows = json.loads(told(0, *few, "--json"))
     assert rows[0]["as_claimed"] == 4 and rows[2]["as_claimed"] is None
-    assert all(row["error"] < MOST for row in rows)
+    assert all(row["error"] < shift.MOST for row in rows)
     assert "our reading" in told(0, "remedies", "--list")
 
 
@@ -367,10 +358,10 @@ def test_a_wrong_prediction_leaves_with_status_1(monkeypatch, capsys):
 
 
 def test_the_words_sort_the_remedies_by_how_often_they_do_as_claimed():
-    table = remedies_table(["attnscale", "value-residual"], draws=20, cost=False)
+    table = shift.remedies_table(["attnscale", "value-residual"], draws=20, cost=False)
     assert np.isnan(table["cost"].astype(float)).all()
     table.loc[1, ["as_claimed", "as_claimed_low"]] = [9, 0.2]
     assert (
         "Not clearly in more than half the measured spectrum moves as claimed: value residual (9)"
-        in sentences(table)[1].says
+        in shift.sentences(table)[1].says
     )

@@ -29,14 +29,6 @@ from oversmoothing.experiments.study.protocol import (
     Protocol,
     protocol,
 )
-from oversmoothing.experiments.study.study_runs import (
-    ROWS,
-    known,
-    learning_rate,
-    read_rows,
-    run_blocks,
-    trained,
-)
 from oversmoothing.experiments.study.study_tasks import COARSE, RECIPES, task
 from oversmoothing.theory.support.errors import RequirementError
 from tests.support.cases import cases
@@ -206,7 +198,7 @@ def test_the_text_is_refused_in_a_sentence_where_its_package_is_not_there(monkey
 
 def test_a_run_is_the_same_again_and_its_row_says_what_it_was(tiny):
     cell, _ = tiny.cells["digits-ord-width16-depth2-heads2-steps24"]
-    one, again, other = (trained(cell, seed)[1] for seed in (0, 0, 1))
+    one, again, other = (study_runs.trained(cell, seed)[1] for seed in (0, 0, 1))
     for name in ("score", "trajectory", "lever", "corruption", "start", "configuration"):
         assert one[name] == again[name]
         assert name == "configuration" or one[name] != other[name]
@@ -221,7 +213,7 @@ def test_a_run_is_the_same_again_and_its_row_says_what_it_was(tiny):
 def test_training_is_adamw_by_its_formula_with_the_norm_of_all_gradients_clipped(monkeypatch):
     monkeypatch.setattr(study_runs, "CLIP", 0.25)
     cell = Cell("digits", 3, Design().but(width=16, depth=4, heads=2, std=0.5))
-    found = dict(trained(cell, 0)[0].named_parameters())
+    found = dict(study_runs.trained(cell, 0)[0].named_parameters())
     own, recipe = task("digits"), RECIPES["digits"]
     net = StudyNet(cell.design, own.reads, 0)
     decayed = {id(each) for each in net.decayed()[0]}
@@ -232,7 +224,7 @@ def test_training_is_adamw_by_its_formula_with_the_norm_of_all_gradients_clipped
         loss = torch.nn.functional.cross_entropy(net(x), y, label_smoothing=recipe.smoothing)
         gradients = torch.autograd.grad(loss, values)
         sizes.append(float(torch.cat([g.flatten() for g in gradients]).norm()))
-        rate = learning_rate(recipe.rate, stacked.WARM, step, 3)
+        rate = study_runs.learning_rate(recipe.rate, stacked.WARM, step, 3)
         with torch.no_grad():
             for k, (each, g) in enumerate(zip(values, gradients, strict=True)):
                 g = g * min(1.0, 0.25 / (sizes[-1] + 1e-6))
@@ -261,29 +253,30 @@ def test_training_is_adamw_by_its_formula_with_the_norm_of_all_gradients_clipped
 def test_a_block_is_finished_before_the_next_and_the_next_call_goes_on(tiny, tmp_path):
     folder, own = tmp_path / "study", ("trainability",)
     assert "12 runs, 12 left" in study_runs.cost(tiny, TIERS, [], 1)
-    assert run_blocks(tiny, folder, tiers=own, blocks=1, progress=False) == 2
-    first = read_rows(folder / ROWS)
-    assert {row["seed"] for row in first} == {0} and len(known(first, tiny)) == 2
-    assert run_blocks(tiny, folder, tiers=own, workers=2, progress=False) == 4
-    rows = read_rows(folder / ROWS)
-    assert rows[:2] == first and len(known(rows, tiny)) == 6
-    assert run_blocks(tiny, folder, tiers=own, progress=False) == 0
+    assert study_runs.run_blocks(tiny, folder, tiers=own, blocks=1, progress=False) == 2
+    first = study_runs.read_rows(folder / study_runs.ROWS)
+    assert {row["seed"] for row in first} == {0} and len(study_runs.known(first, tiny)) == 2
+    assert study_runs.run_blocks(tiny, folder, tiers=own, workers=2, progress=False) == 4
+    rows = study_runs.read_rows(folder / study_runs.ROWS)
+    assert rows[:2] == first and len(study_runs.known(rows, tiny)) == 6
+    assert study_runs.run_blocks(tiny, folder, tiers=own, progress=False) == 0
     assert len(list((folder / study_runs.WEIGHTS).iterdir())) == 6
     # One process or two, the same row but for its times.
-    again = trained(tiny.cells[rows[-1]["cell"]][0], rows[-1]["seed"])[1]
+    again = study_runs.trained(tiny.cells[rows[-1]["cell"]][0], rows[-1]["seed"])[1]
     assert again["trajectory"] == rows[-1]["trajectory"] and again["score"] == rows[-1]["score"]
     with study_runs.locked(folder), pytest.raises(InputError, match="another program"):
-        run_blocks(tiny, folder, tiers=TIERS, progress=False)
+        study_runs.run_blocks(tiny, folder, tiers=TIERS, progress=False)
     rows[0]["digest"] = "of an earlier recipe"
-    assert len(known(rows, tiny)) == 5 and "6 runs, 1 left" in study_runs.cost(tiny, own, rows, 1)
-    (folder / ROWS).write_text('{"cell": 1}\n', "utf-8")
-    refuses("line 1 is no row", lambda: read_rows(folder / ROWS))
+    assert len(study_runs.known(rows, tiny)) == 5
+    assert "6 runs, 1 left" in study_runs.cost(tiny, own, rows, 1)
+    (folder / study_runs.ROWS).write_text('{"cell": 1}\n', "utf-8")
+    refuses("line 1 is no row", lambda: study_runs.read_rows(folder / study_runs.ROWS))
 
 
 def test_a_run_that_diverges_has_no_score_and_says_where(tiny, monkeypatch):
     cell, _ = tiny.cells["digits-minus-width16-depth2-heads2-steps24"]
     monkeypatch.setattr(study_runs, "learning_rate", lambda *given: 1e18)
-    row = trained(cell, 0)[1]
+    row = study_runs.trained(cell, 0)[1]
     assert row["diverged"] is not None and "score" not in row and "lever" not in row
     assert math.isnan(answers.value(row, "error"))
     json.dumps(row, allow_nan=False)
@@ -315,8 +308,8 @@ def test_a_stack_trains_as_its_networks_would_alone(device, monkeypatch):
     stack = stack_of()
     found = stacked.learn(stack, task("digits"), torch.device(device), progress=False)
     for (cell, seed), learnt in zip(stack, found, strict=True):
-        net, row = trained(cell, seed)
-        of_stack, same = trained(cell, seed, None, learnt)
+        net, row = study_runs.trained(cell, seed)
+        of_stack, same = study_runs.trained(cell, seed, None, learnt)
         # Theta moves by the rounding of a gradient that is nearly 0; Q and H do not see it.
         np.testing.assert_allclose(of_stack.products(), net.products(), rtol=1e-3, atol=1e-4)
         for name, each in net.named_parameters():
@@ -374,7 +367,7 @@ def test_one_network_that_diverges_leaves_the_others_of_its_stack(monkeypatch):
     found = stacked.learn([good, ill], task("digits"), torch.device("cpu"), progress=False)
     assert [each[0] for each in found[1].points] == [0] and not found[1].score
     assert found[0].score == pytest.approx(alone.score, abs=1e-4) and found[0].score
-    row = trained(*ill, None, found[1])[1]
+    row = study_runs.trained(*ill, None, found[1])[1]
     assert row["diverged"] == 0 and "score" not in row
 
 
@@ -383,7 +376,7 @@ def test_blocks_on_a_device_are_trained_at_once_and_kept_before_they_are_measure
 ):
     own = ("trainability",)
     given = {"tiers": own, "device": torch.device("cpu"), "progress": False}
-    assert run_blocks(tiny, tmp_path, blocks=1, **given) == 2
+    assert study_runs.run_blocks(tiny, tmp_path, blocks=1, **given) == 2
     stack = [(cell, 1) for cell, _ in tiny.cells.values() if cell.tier == own[0]]
     place = tmp_path / "stack"
     paths = stacked.kept(stack, place, task("digits"), torch.device("cpu"), progress=False)
@@ -396,7 +389,7 @@ def test_blocks_on_a_device_are_trained_at_once_and_kept_before_they_are_measure
 
     whole = paths[0].read_bytes()
     paths[0].write_bytes(whole[: len(whole) // 2])
-    refuses(r"is damaged .*: delete it", lambda: run_blocks(tiny, tmp_path, **given))
+    refuses(r"is damaged .*: delete it", lambda: study_runs.run_blocks(tiny, tmp_path, **given))
     paths[0].write_bytes(whole)
     trains = {"stack": 0}
     learn = stacked.learn
@@ -406,8 +399,8 @@ def test_blocks_on_a_device_are_trained_at_once_and_kept_before_they_are_measure
         return learn(runs, *given, **options)
 
     monkeypatch.setattr(stacked, "learn", counted)
-    assert run_blocks(tiny, tmp_path, **given) == 4 and trains == {"stack": 2}
-    rows = read_rows(tmp_path / ROWS)
+    assert study_runs.run_blocks(tiny, tmp_path, **given) == 4 and trains == {"stack": 2}
+    rows = study_runs.read_rows(tmp_path / study_runs.ROWS)
     assert [row["made"]["together"] for row in rows] == [2] * 6
     assert len({(row["cell"], row["seed"]) for row in rows}) == 6
     assert not list(place.iterdir())
@@ -627,7 +620,7 @@ def test_ranks_are_over_the_cells_of_a_group_and_a_diverged_one_is_the_worst():
 
 def test_recorded_rows_are_of_the_study_as_it_stands_and_small():
     chosen, rows = protocol(), answers.recorded_rows()
-    of_paper = known(rows, protocol(PAPER_SCALE))
-    assert len(of_paper) == 12 and len(known(rows, chosen)) == len(rows) - 12
+    of_paper = study_runs.known(rows, protocol(PAPER_SCALE))
+    assert len(of_paper) == 12 and len(study_runs.known(rows, chosen)) == len(rows) - 12
     assert len(json.dumps(rows)) < 10 * 2**20
     assert len(answers.answers(rows).table) == len(chosen.questions)

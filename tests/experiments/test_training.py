@@ -15,14 +15,6 @@ from hypothesis import given, settings, strategies as st
 from oversmoothing import InputError, open_model
 from oversmoothing.experiments.digits import training, training_state as store
 from oversmoothing.experiments.digits.data import SIZES, augmented, digits
-from oversmoothing.experiments.digits.training import (
-    TrainedModel,
-    load_model,
-    new_model,
-    require_accuracy,
-    trained,
-    training_table,
-)
 from oversmoothing.experiments.digits.training_config import (
     FORM_OF,
     Design,
@@ -45,14 +37,14 @@ TRAIN, VALIDATION, TEST = SIZES["digits"].train, SIZES["digits"].validation, SIZ
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """One tiny ViT-, trained once for this file."""
-    return trained(tiny_config("vit-"), tmp_path_factory.mktemp("results"), progress=False)
+    return training.trained(tiny_config("vit-"), tmp_path_factory.mktemp("results"), progress=False)
 
 
 def copied(run: StoredRun, target: Path) -> Path:
     return Path(shutil.copytree(run.folder, target / run.folder.name))
 
 
-def written(of: TrainedModel, place: Path, config: object, weights: object = None) -> None:
+def written(of: training.TrainedModel, place: Path, config: object, weights: object = None) -> None:
     """A run of these parts in `run`."""
     weights = of.run.weights if weights is None else weights
     store.save_run(place / "run", config=config, weights=weights, log=of.run.log, metrics={})
@@ -103,9 +95,8 @@ def test_the_same_configuration_gives_the_same_weights_and_log(finished):
 
 
 def test_another_seed_gives_other_weights_order_and_augmentation():
-    assert not torch.equal(
-        new_model(tiny_config(seed=0)).position, new_model(tiny_config(seed=1)).position
-    )
+    first, second = (training.new_model(tiny_config(seed=seed)).position for seed in (0, 1))
+    assert not torch.equal(first, second)
     draws = [
         torch.rand(4, generator=generator(seed, purpose))
         for seed in (0, 1)
@@ -175,19 +166,19 @@ def test_a_diverging_training_is_reported():
 def test_the_random_model_is_the_untrained_one():
     config = tiny_config("vit-random")
     model, log, metrics = train(config)
-    fresh = new_model(config).state_dict()
+    fresh = training.new_model(config).state_dict()
     assert all(torch.equal(value, fresh[name]) for name, value in model.state_dict().items())
     assert set(log["epoch"]) == {0} and metrics["required_test_accuracy"] is None
 
 
 def test_the_required_accuracy_is_enforced(finished):
     with pytest.raises(RequirementError, match=r"vit- \(seed 0\) classifies .* below the required"):
-        require_accuracy(finished)
+        training.require_accuracy(finished)
 
 
 def test_a_finished_run_is_read_and_not_trained_again(finished, monkeypatch):
     monkeypatch.setattr(training, "train_on", None)
-    again = trained(finished.config, finished.run.folder.parent, progress=False)
+    again = training.trained(finished.config, finished.run.folder.parent, progress=False)
     pixels = random_pixels(3)
     assert torch.equal(again.model(pixels), finished.model(pixels))
     assert not again.model.training
@@ -206,7 +197,7 @@ def test_a_damaged_run_is_refused_with_advice(finished, tmp_path, name, how):
     elif how != "missing":
         file.write_bytes(content[: len(content) // 2] if how == "truncated" else b"")
     with pytest.raises(InputError, match=r"damaged or incomplete.*Delete that folder") as caught:
-        trained(finished.config, tmp_path, progress=False)
+        training.trained(finished.config, tmp_path, progress=False)
     assert str(file.parent) in str(caught.value)
 
 
@@ -222,14 +213,14 @@ def test_a_damaged_run_is_refused_with_advice(finished, tmp_path, name, how):
 def test_weights_of_another_configuration_are_refused(finished, tmp_path, stated, said):
     """A giant before it is made."""
     written(finished, tmp_path, finished.config.model_dump() | stated)
-    refuses(said, load_model, tmp_path / "run")
+    refuses(said, training.load_model, tmp_path / "run")
 
 
 def test_a_run_under_the_name_of_another_is_refused(finished, tmp_path):
     other = finished.config.model_copy(update={"seed": 5})
     copied(finished.run, tmp_path).rename(tmp_path / other.folder_name())
     with pytest.raises(InputError, match=r"another run than it holds \(seed \d+, not 5\)"):
-        trained(other, tmp_path, progress=False)
+        training.trained(other, tmp_path, progress=False)
 
 
 @pytest.mark.parametrize("change", ["surplus", "missing", "integers", "bool"])
@@ -243,7 +234,7 @@ def test_weights_that_are_not_the_models_are_refused_by_name(finished, tmp_path,
         weights[name] = weights.get(name, torch.zeros(3)).to(dtype)
     with pytest.raises(InputError, match=name):
         written(finished, tmp_path, finished.config.model_dump(), weights)
-        load_model(tmp_path / "run")
+        training.load_model(tmp_path / "run")
 
 
 def test_a_run_finished_by_another_process_first_stays(finished, tmp_path):
@@ -317,7 +308,7 @@ def test_every_field_enters_the_name_of_the_run():
 
 def test_an_ordinary_variant_is_the_network_of_the_study():
     own = StudyNet(Design(), task("digits").reads, 4)
-    for name, value in new_model(default_config("vit", 4)).state_dict().items():
+    for name, value in training.new_model(default_config("vit", 4)).state_dict().items():
         assert torch.equal(value, own.state_dict()[name]), name
 
 
@@ -341,19 +332,19 @@ def test_spectra_lie_in_the_region_at_every_logged_step(variant):
 def test_a_vit_minus_beyond_its_safe_interval_is_shown(tmp_path):
     """-psi^2 drawn down to -6: the log and the table say which share of H is no longer safe."""
     config = tiny_config("vit-", std=1.0, epochs=1)
-    model = trained(config, tmp_path, progress=False)
+    model = training.trained(config, tmp_path, progress=False)
     log = model.run.log
     assert (log["h_real_min"] < -log["safe_interval_min"]).any()
     assert log["outside_share"].max() > 0.3
     assert (log["region"] == "inside").all()  # its region, (-inf, 0], is no guarantee
     beside = dataclasses.replace(model.run, folder=Path("\udcff"))  # a byte that is no text
-    row = training_table([(dataclasses.replace(model, run=beside), False)]).iloc[0]
+    row = training.training_table([(dataclasses.replace(model, run=beside), False)]).iloc[0]
     assert row["folder"] == "\\udcff"
     shown = row["h safe"]
     safe = 100 * (1 - log[log["epoch"] == 1]["outside_share"].mean())
     assert shown == f"{safe:.0f} %" and safe < 70
-    held = trained(tiny_config("vit-shared-band", epochs=1), tmp_path, progress=False)
-    assert training_table([(held, False)])["h safe"].iloc[0] == "100 %"
+    held = training.trained(tiny_config("vit-shared-band", epochs=1), tmp_path, progress=False)
+    assert training.training_table([(held, False)])["h safe"].iloc[0] == "100 %"
 
 
 @cases(
@@ -364,8 +355,8 @@ def test_a_vit_minus_beyond_its_safe_interval_is_shown(tmp_path):
     {"variant": "vit", "placement": "post", "gains": "fixed"},
 )
 def test_every_choice_is_stored_read_back_and_inspected(tmp_path, how):
-    found = trained(tiny_config(epochs=1, **how), tmp_path, progress=False)
-    again = load_model(found.run.folder)
+    found = training.trained(tiny_config(epochs=1, **how), tmp_path, progress=False)
+    again = training.load_model(found.run.folder)
     for name, value in found.model.state_dict().items():
         assert torch.equal(value, again.model.state_dict()[name]), name
     pixels = random_pixels(3)
