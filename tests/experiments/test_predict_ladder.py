@@ -197,7 +197,7 @@ def test_landmarks_keep_their_own_values_and_the_rest_is_interpolated():
     features = torch.randn(50, 6, 3, generator=generator)
     target = features @ torch.randn(3, 4, generator=generator) + torch.randn(6, 4)
     marks = torch.tensor([1, 4])
-    found = Environment.fit(features, [target], marks, rank=3)
+    found = Environment(features, [target], marks, rank=3)
     around = found.around(0, found.phi(features), marks, target[:, marks] + 7)
     torch.testing.assert_close(around[:, marks], target[:, marks] + 7)
     exact = found.around(0, found.phi(features), marks, target[:, marks])
@@ -212,7 +212,7 @@ def test_with_the_true_context_the_landmarks_follow_the_model(monkeypatch):
     grid = Grid(4, 0, (every, every), (every, every))
     monkeypatch.setattr(Grid, "of", classmethod(lambda cls, *given, **how: grid))
     known = record(model, X, states=True)
-    ratio = Landmarks.fit(model, known, first_layers=1).features(known.start)[-1].values
+    ratio = Landmarks(model, known, first_layers=1).features(known.start)[-1].values
     expected = known.logs[..., 0] - known.logs[..., 1]
     # The first columns: X_0, stage 1 (layer 1), stage 2 (layer 2).
     np.testing.assert_allclose(ratio[:, :3], expected, atol=1e-3)
@@ -225,17 +225,17 @@ def test_more_layers_on_the_finer_grid_cost_more(first):
     model = open_model(tiny("vit"))
     pixels = torch.randn(30, 3, 32, 32, generator=torch.Generator().manual_seed(6))
     known = record(model, pixels, states=True)
-    found = Landmarks.fit(model, known, first)
+    found = Landmarks(model, known, first)
     assert len(found.stages[0].layers) == min(first, 2)
     assert found.features(known.start)[-1].values.shape == (30, 1 + 2 + min(first, 2))
-    assert (found.cost() > Landmarks.fit(model, known, 1).cost()) == (first > 1)
-    refuses("at least 1", Landmarks.fit, model, known, 0)
+    assert (found.cost() > Landmarks(model, known, 1).cost()) == (first > 1)
+    refuses("at least 1", Landmarks, model, known, 0)
 
 
 def test_features_are_finite_for_states_without_spread_in_a_direction():
     X = torch.zeros(12, 5, 4)
     X[..., 0] = torch.randn(12, 5, generator=torch.Generator().manual_seed(0)) + 3
-    for block in StateFeatures.fit(X)(X):
+    for block in StateFeatures(X)(X):
         assert np.isfinite(block.values).all()
     assert np.isfinite(spectral_statistics(X)).all()
 

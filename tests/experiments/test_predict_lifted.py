@@ -23,7 +23,7 @@ def lifted_recording(prefix: int, images: int = 60, n: int = 7, d: int = 5, laye
     place = 2 * torch.randn(n, d, generator=generator)
     X = place + torch.randn(images, n, d, generator=generator)
     X[:, :prefix] = place[:prefix]
-    lift = Lift.fit(X, FEW, seed=3)
+    lift = Lift(X, FEW, seed=3)
     z = lift(X)[:, prefix:]
     states = [X]
     for _ in range(layers):
@@ -65,7 +65,7 @@ def test_the_lift_is_centred_at_each_position_and_drawn_by_the_seed():
     known, lift = lifted_recording(1)
     assert lift(known.start).shape == (len(known), 7, 5 + FEW)
     assert float(lift(known.start).mean(0).abs().max()) < 1e-5
-    again, other = Lift.fit(known.start, FEW, seed=3), Lift.fit(known.start, FEW, seed=4)
+    again, other = Lift(known.start, FEW, seed=3), Lift(known.start, FEW, seed=4)
     assert torch.equal(again(known.start), lift(known.start))
     assert not torch.equal(other.G, lift.G)
 

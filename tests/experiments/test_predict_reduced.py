@@ -42,7 +42,7 @@ def test_the_hidden_units_are_the_ffns_own_and_all_of_them_give_it(source):
     assert len(units) == (32 if source == "vit" else 12)
     N = normed(model.width)
     target = layer.ffn(N)
-    found = ReducedFfn.fit(units, N, target, len(units), penalty=0.0)
+    found = ReducedFfn(units, N, target, len(units), penalty=0.0)
     size = float(target.abs().max())
     other = normed(model.width, 50) * 1.1
     # float32 units and float64 normal equations: their conditioning times single precision.
@@ -53,7 +53,7 @@ def test_an_affine_ffn_is_exact_without_any_unit():
     units = HiddenUnits.of(stack().layers[0], "layer 1")
     N = normed(8)
     target = N @ torch.randn(8, 8) + torch.randn(8)
-    found = ReducedFfn.fit(units, N, target, 0, penalty=0.0)
+    found = ReducedFfn(units, N, target, 0, penalty=0.0)
     torch.testing.assert_close(found(N), target, atol=1e-4, rtol=0)
 
 
@@ -64,7 +64,7 @@ def test_more_units_explain_more_and_the_first_is_the_best_alone():
     target = layer.ffn(N)
 
     def left(kept):
-        found = ReducedFfn.fit(units, N, target, kept, penalty=0.0)
+        found = ReducedFfn(units, N, target, kept, penalty=0.0)
         return float((found(N) - target).square().mean())
 
     errors = [left(k) for k in range(13)]
@@ -81,7 +81,7 @@ def test_more_units_explain_more_and_the_first_is_the_best_alone():
 def test_the_cost_of_a_reduced_ffn_is_d_squared_and_2_k_d(kept):
     units = HiddenUnits.of(stack().layers[0], "layer 1")
     N = normed(8, 200)
-    assert ReducedFfn.fit(units, N, N, kept).cost() == 8 * 8 + 2 * min(kept, 12) * 8
+    assert ReducedFfn(units, N, N, kept).cost() == 8 * 8 + 2 * min(kept, 12) * 8
 
 
 def test_ffns_without_hidden_units_are_refused():
@@ -106,7 +106,7 @@ def test_the_stages_cover_every_layer_once():
 def test_the_rung_follows_every_layer_and_its_cost_is_counted(depth, monkeypatch):
     model, pixels = vision(depth)
     known = record(model, pixels, states=True)
-    found = Landmarks.fit(model, known, reduced=True)
+    found = Landmarks(model, known, reduced=True)
     blocks = found.features(known.start)
     assert blocks[-1].values.shape == (30, 1 + depth)
     assert all(np.isfinite(block.values).all() for block in blocks)
@@ -114,7 +114,7 @@ def test_the_rung_follows_every_layer_and_its_cost_is_counted(depth, monkeypatch
     np.testing.assert_allclose(blocks[-1].values[:, 0], known.logs[:, 0, 0] - known.logs[:, 0, 1])
     # One hidden unit more in a stage costs 2 d for each of its tokens and layers.
     monkeypatch.setattr(landmarks, "KEPT", (KEPT[0] + 1 / 32, *KEPT[1:]))
-    more = Landmarks.fit(model, known, reduced=True)
+    more = Landmarks(model, known, reduced=True)
     tokens = len(found.stages[0].weights)
     assert more.cost() - found.cost() == tokens * 2 * model.width
 
@@ -123,7 +123,7 @@ def test_a_layer_without_units_to_keep_refuses_the_rung():
     model, pixels = vision()
     gated = replace(model, layers=(replace(model.layers[0], ffn=None), *model.layers[1:]))
     known = record(model, pixels, states=True)
-    refuses("no FFN", Landmarks.fit, gated, known, reduced=True)
+    refuses("no FFN", Landmarks, gated, known, reduced=True)
 
 
 def test_a_later_part_of_the_draw_shares_nothing_with_the_earlier(tmp_path):

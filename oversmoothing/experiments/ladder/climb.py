@@ -245,7 +245,7 @@ class Climb:
         )  # fmt: skip
         for name, reduced in (("P7 landmarks", False), ("P7 landmarks, reduced FFN", True)):
             try:
-                fitted = Landmarks.fit(self.model, known, first_layers, reduced)
+                fitted = Landmarks(self.model, known, first_layers, reduced)
             except InputError as error:  # where it does not apply
                 self.skipped[f"{name}{label}"] = str(error)
             else:

@@ -10,6 +10,7 @@ other layers, the context being the patches of stage 1. The changes of log HFC/L
 at every layer.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,6 +36,7 @@ RANKS = (24, 32)
 PCS = (20, 40)
 KEPT = (3 / 8, 1 / 4, 1 / 32)  # of the hidden units, by stage, where FFNs are reduced
 START_WEIGHT, STATE_WEIGHT, PATH_WEIGHT = 0.5, 1.0, 2.0
+Coordinates = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Grid:
         """Which of the landmarks of the first kind, CLS first, are those of the second."""
         return self.with_prefix(places(self.landmarks[0], self.landmarks[1]) + self.prefix)
 
-    def patch_features(self, coordinates: "Coordinates", X: Tensor) -> Tensor:
+    def patch_features(self, coordinates: Coordinates, X: Tensor) -> Tensor:
         """Per context token of the first kind, of tokens X [m, n, d]: its own principal
         coordinates, their 5 x 5 average around it and their average over the image."""
         Q = coordinates(X[:, self.prefix :])
@@ -95,28 +97,19 @@ def places(among: Tensor, tokens: Tensor) -> Tensor:
     return order
 
 
-@dataclass(frozen=True)
-class Coordinates:
-    """Principal coordinates of tokens: (X - mean) basis, of unit size over calibration."""
+def coordinates(X: Tensor, number: int) -> Coordinates:
+    """Principal coordinates of tokens [m, k, d] around the mean of each place, fitted to X, over
+    which they have unit size."""
+    mean = X.mean(0)
+    Y = (X - mean).flatten(0, 1)
+    V = principal_directions(Y, min(number, Y.shape[1]))
+    basis = V / (Y @ V).std(0).clamp_min(1e-12)
+    return lambda tokens: (tokens - mean) @ basis
 
-    mean: Tensor
-    basis: Tensor
 
-    @classmethod
-    def fit(cls, X: Tensor, number: int) -> "Coordinates":
-        """To tokens X [m, k, d], around the mean of each place."""
-        mean = X.mean(0)
-        Y = (X - mean).flatten(0, 1)
-        V = principal_directions(Y, min(number, Y.shape[1]))
-        return cls(mean, V / (Y @ V).std(0).clamp_min(1e-12))
-
-    def __call__(self, X: Tensor) -> Tensor:
-        return (X - self.mean) @ self.basis
-
-    def with_average(self, X: Tensor) -> Tensor:
-        """Per token its own coordinates and the image's average."""
-        Q = self(X)
-        return torch.cat([Q, Q.mean(1, keepdim=True).expand(-1, Q.shape[1], -1)], dim=-1)
+def with_average(Q: Tensor) -> Tensor:
+    """Per token its own coordinates and the image's average."""
+    return torch.cat([Q, Q.mean(1, keepdim=True).expand(-1, Q.shape[1], -1)], dim=-1)
 
 
 @dataclass(frozen=True)
@@ -155,7 +148,7 @@ class Stage:
         if not layers:
             return stage
         targets = [model.layers[k].norm_attention(states[k][:, context]) for k in layers]
-        return replace(stage, environment=Environment.fit(seen, targets, stage.own, rank))
+        return replace(stage, environment=Environment(seen, targets, stage.own, rank))
 
     def attended(self, model: Model, number: int, X: Tensor, seen: Tensor | None) -> Tensor:
         """The landmarks [b, prefix + k, d] after the attention of layer `number`; seen [b, c, p]:
@@ -233,27 +226,16 @@ def check_layers(model: Model, states: Tensor) -> None:
             )
 
 
-@dataclass(frozen=True)
 class Landmarks:
     """The fitted P7 of one model. stages: the first two on the grid's finer landmarks, the second,
     which may be empty, among themselves; place, state: coordinates of X_0 and of the landmarks in
     front of the last stage; whole: the states of all context patches of stage 1 and their features,
     where they are read."""
 
-    model: Model
-    grid: Grid
-    stages: tuple[Stage, ...]
-    place: Coordinates
-    state: Coordinates
-    start_features: StateFeatures
-    state_features: StateFeatures
-    whole: tuple[Environment, StateFeatures] | None = None
-
-    @classmethod
-    def fit(
-        cls, model: Model, calibration: recording.Recording, first_layers: int = FIRST_LAYERS,
+    def __init__(
+        self, model: Model, calibration: recording.Recording, first_layers: int = FIRST_LAYERS,
         reduced: bool = False,
-    ) -> "Landmarks":  # fmt: skip
+    ) -> None:  # fmt: skip
         """Fit environments and features to calibration images; first_layers: of stage 1, more cost
         more and predict better. reduced: three stages with FFNs as in `reduced`. Raises
         `InputError` as `Grid.of` and `check_layers` do, for what P7 does not stand on, and with
@@ -291,36 +273,35 @@ class Landmarks:
                 N = model.layers[k].norm_ffn(middle)
                 missing = states[k + 1][:, grid.with_prefix(tokens)] - middle
                 count = round(share * len(units[k]))
-                ffn = ReducedFfn.fit(units[k], N.flatten(0, 1), missing.flatten(0, 1), count)
+                ffn = ReducedFfn(units[k], N.flatten(0, 1), missing.flatten(0, 1), count)
                 X = middle + ffn(N)
                 ffns.append(ffn)
                 path.append(X)
             return replace(stage, ffns=tuple(ffns)), path
 
-        place = Coordinates.fit(start[:, grid.prefix :], PCS[0])
-        seen = grid.patch_features(place, start)
+        self.model, self.grid = model, grid
+        self.place = coordinates(start[:, grid.prefix :], PCS[0])
+        self.start_features = StateFeatures(start, content=True)
+        seen = grid.patch_features(self.place, start)
         one = Stage.fit(model, states, grid, ranges[0], followed, even, seen, RANKS[0])
         X = start[:, grid.with_prefix(followed)]
         one, path = followed_through(one, KEPT[0], followed, X, seen)
-        whole = None
+        self.whole: tuple[Environment, StateFeatures] | None = None
         if not reduced:
             after = [states[k + 1][:, even] for k in one.layers]
-            environment = Environment.fit(seen, after, one.own, RANKS[0])
+            environment = Environment(seen, after, one.own, RANKS[0])
             completed = _completed(environment, one, seen, path)
-            whole = environment, StateFeatures.fit(completed[-1])
+            self.whole = environment, StateFeatures(completed[-1])
         two = Stage.of(grid, ranges[1], followed, followed)
         two, further = followed_through(two, KEPT[1], followed, path[-1], None)
         last = [*path, *further][-1]
-        state = Coordinates.fit(last[:, grid.prefix :], PCS[1])
-        near = state.with_average(last[:, grid.prefix :])
+        self.state_features = StateFeatures(last, weights=one.weights)
+        self.state = coordinates(last[:, grid.prefix :], PCS[1])
+        near = with_average(self.state(last[:, grid.prefix :]))
         three = Stage.fit(model, states, grid, ranges[2], few, coarse, near, RANKS[1])
         if reduced:
             three, _ = followed_through(three, KEPT[2], few, last[:, grid.kept], near)
-        return cls(
-            model, grid, (one, two, three), place, state,
-            StateFeatures.fit(start, content=True),
-            StateFeatures.fit(last, weights=one.weights), whole,
-        )  # fmt: skip
+        self.stages = one, two, three
 
     def features(self, start: Tensor) -> list[Features]:
         """The blocks that the regression reads, from X_0 [m, n, d] alone."""
@@ -337,7 +318,7 @@ class Landmarks:
             blocks += self.state_features(path[-1])
             if self.whole is not None:
                 blocks += self.whole[1](completed[-1])
-            seen = self.state.with_average(path[-1][:, grid.prefix :])
+            seen = with_average(self.state(path[-1][:, grid.prefix :]))
             further = last.follow(model, path[-1][:, grid.kept], seen)
             logs = [recording.log_energies(X), *map(one.logs, path), *map(last.logs, further)]
             logs += map(recording.log_energies, completed)

@@ -19,14 +19,13 @@ mean). On (z, X_hat) these are linear operators, one a layer, that leave z as it
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from oversmoothing.experiments.ladder.recording import Recording
-from oversmoothing.experiments.ladder.regression import Predictor, ridge
+from oversmoothing.experiments.ladder.regression import ridge
 from oversmoothing.theory.support.sizes import Array
 
 PENALTY = 1e-2  # of the mean diagonal of the Gram matrix
@@ -41,26 +40,17 @@ IMAGE_PENALTIES = tuple(10.0**k for k in range(1, 6))
 States = Callable[[Tensor], list[Tensor]]
 
 
-@dataclass(frozen=True)
 class PropagatedState:
-    """The fitted P6; operations: multiply-adds of the states; shape (layers, n, d); missing
-    [layers + 1, 2]: energy of HFC and of LFC that the states lack in the calibration mean."""
+    """P6; operations: multiply-adds of the states. What is missing [layers + 1, 2], the energy of
+    HFC and of LFC that the states lack in the mean, and the reading are fitted to calibration."""
 
-    states: States
-    operations: int
-    shape: tuple[int, int, int]
-    missing: Array
-    read: Predictor
-
-    @classmethod
-    def fit(cls, states: States, operations: int, calibration: Recording) -> "PropagatedState":
-        """Fit what is missing and the reading to calibration images."""
+    def __init__(self, states: States, operations: int, calibration: Recording) -> None:
+        self.states, self.operations = states, operations
         energies = _energies(states, calibration.start)
-        missing = np.maximum((np.exp(2 * calibration.logs) - energies).mean(0), 0.0)
-        missing[0] = 0.0
-        _, n, d = calibration.start.shape
-        read = ridge(_half_logs(energies + missing), calibration.change)
-        return cls(states, operations, (len(missing) - 1, n, d), missing, read)
+        self.missing = np.maximum((np.exp(2 * calibration.logs) - energies).mean(0), 0.0)
+        self.missing[0] = 0.0
+        self.shape = calibration.start.shape[1:]
+        self.read = ridge(_half_logs(energies + self.missing), calibration.change)
 
     def logs(self, start: Tensor) -> Array:
         """(log ||HFC||_F, log ||LFC||_F) of X_0 and of the propagated states with the missing
@@ -73,7 +63,7 @@ class PropagatedState:
 
     def cost(self) -> int:
         """Multiply-adds for one image: the states, their energies and the reading."""
-        layers, n, d = self.shape
+        layers, (n, d) = len(self.missing) - 1, self.shape
         return self.operations + (layers + 1) * 2 * n * d + 2 * (layers + 1) * layers
 
 
@@ -93,7 +83,7 @@ def linear_state(calibration: Recording) -> PropagatedState:
             states.append(mean + (states[-1] - centre) @ M)
         return states[1:]
 
-    return PropagatedState.fit(states, means.numel() * X.shape[-1], calibration)
+    return PropagatedState(states, means.numel() * X.shape[-1], calibration)
 
 
 def _fit(X: Tensor, Y: Tensor, centre: Tensor, target: Tensor) -> Tensor:
@@ -130,34 +120,27 @@ def _half_logs(energies: Array) -> Array:
     return logs.reshape(len(logs), -1)
 
 
-@dataclass(frozen=True)
 class Lift:
-    """place [n, d]: mean of each position of X_0; G [d, K], g [K]; centre [n, d + K]: of z."""
+    """Functions drawn for tokens X_0 [m, n, d]: place [n, d], the mean of each position; G [d, K],
+    g [K]; centre [n, d + K]: of z."""
 
-    place: Tensor
-    G: Tensor
-    g: Tensor
-    centre: Tensor
-
-    @classmethod
-    def fit(cls, start: Tensor, functions: int, seed: int) -> "Lift":
-        """Draw the functions for tokens X_0 [m, n, d]."""
-        place = start.mean(0)
+    def __init__(self, start: Tensor, functions: int, seed: int) -> None:
+        self.place = start.mean(0)
         d = start.shape[-1]
         covariance = torch.zeros(d, d, dtype=torch.float64)
-        for X in torch.split(start - place, PARTS):
+        for X in torch.split(start - self.place, PARTS):
             rows = X.flatten(0, 1)
             covariance += (rows.T @ rows).double()
         variance, directions = torch.linalg.eigh(covariance / (len(start) * start.shape[1]))
         k = min(LIFTED_DIRECTIONS, d)
         random = torch.Generator().manual_seed(seed)
         G = torch.randn(k, functions, generator=random)
-        g = torch.randn(functions, generator=random)
+        self.g = torch.randn(functions, generator=random)
         size = float(variance.flip(0)[:k].clamp_min(0).sum()) ** 0.5
-        G = directions.flip(1)[:, :k].float() @ G * (SPREAD / size if size else 0.0)
-        lift = cls(place, G, g, torch.zeros(start.shape[1], d + functions))
-        sums = [lift(X).sum(0) for X in torch.split(start, PARTS)]
-        return replace(lift, centre=torch.stack(sums).sum(0) / len(start))
+        self.G = directions.flip(1)[:, :k].float() @ G * (SPREAD / size if size else 0.0)
+        self.centre = torch.zeros(start.shape[1], d + functions)
+        sums = [self(X).sum(0) for X in torch.split(start, PARTS)]
+        self.centre = torch.stack(sums).sum(0) / len(start)
 
     def __call__(self, start: Tensor) -> Tensor:
         """z [m, n, d + K] of X_0 [m, n, d]."""
@@ -175,7 +158,7 @@ def lifted_state(
     assert known is not None
     m, _, d = start.shape
     layers = len(known) - 1
-    lift = Lift.fit(start, functions, seed)
+    lift = Lift(start, functions, seed)
     size = d + functions
     means = known[1:].mean(1)
     gram = torch.zeros(size, size, dtype=torch.float64)
@@ -216,4 +199,4 @@ def lifted_state(
 
     # Of every ordinary token, of their mean, and of that once more for each prefix token.
     cost = len(lift.place) * lift.G.numel() + maps.numel() * (means.shape[1] + 1)
-    return PropagatedState.fit(states, cost, calibration)
+    return PropagatedState(states, cost, calibration)

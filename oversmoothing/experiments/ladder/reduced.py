@@ -67,25 +67,13 @@ class HiddenUnits:
         return cls(W_1, b_1, W_2, ACTIVATIONS[ffn.activation])
 
 
-@dataclass(frozen=True)
 class ReducedFfn:
-    """M [d, d], c [d], and the K kept units, with V [K, d] in the place of their W_2."""
+    """M [d, d], c [d], and the K kept units, with V [K, d] in the place of their W_2, fitted to
+    normalised tokens N [m, d] and what the FFN is to give for them [m, d]; at most `kept` units."""
 
-    M: Tensor
-    c: Tensor
-    units: HiddenUnits
-
-    def __call__(self, N: Tensor) -> Tensor:
-        """The output [..., d] for normalised tokens N [..., d]."""
-        affine = N @ self.M + self.c
-        return affine + self.units(N) @ self.units.W_2 if len(self.units) else affine
-
-    @classmethod
-    def fit(
-        cls, units: HiddenUnits, N: Tensor, target: Tensor, kept: int, penalty: float = PENALTY
-    ) -> "ReducedFfn":
-        """Fit to normalised tokens N [m, d] and what the FFN is to give for them [m, d]; at most
-        `kept` units."""
+    def __init__(
+        self, units: HiddenUnits, N: Tensor, target: Tensor, kept: int, penalty: float = PENALTY
+    ) -> None:
         d = N.shape[1]
         one = torch.cat([torch.ones(len(N), 1), N], dim=1)
         hidden = units(N)
@@ -93,9 +81,15 @@ class ReducedFfn:
         F = torch.cat([one, hidden[:, chosen]], dim=1).double()
         gram = F.T @ F / len(F)
         gram += penalty * torch.diag(gram.diagonal().clamp_min(FLOOR))
-        C = torch.linalg.solve(gram, F.T @ target.double() / len(F)).float()
-        own = replace(units, W_1=units.W_1[:, chosen], b_1=units.b_1[chosen], W_2=C[d + 1 :])
-        return cls(C[1 : d + 1], C[0], own)
+        C: Tensor = torch.linalg.solve(gram, F.T @ target.double() / len(F)).float()
+        W_1, b_1 = units.W_1[:, chosen], units.b_1[chosen]
+        self.M, self.c = C[1 : d + 1], C[0]
+        self.units = replace(units, W_1=W_1, b_1=b_1, W_2=C[d + 1 :])
+
+    def __call__(self, N: Tensor) -> Tensor:
+        """The output [..., d] for normalised tokens N [..., d]."""
+        affine = N @ self.M + self.c
+        return affine + self.units(N) @ self.units.W_2 if len(self.units) else affine
 
     def cost(self) -> int:
         """Multiply-adds a token: d^2 + 2 K d."""

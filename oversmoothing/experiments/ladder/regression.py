@@ -145,42 +145,29 @@ def singular_value_cost(n: int, d: int) -> int:
     return min(n, d) * n * d + min(n, d) ** 3
 
 
-@dataclass(frozen=True)
 class StateFeatures:
-    """Two blocks of features in bases fixed by calibration states.
+    """Two blocks of features in bases fixed by calibration states X [m, n, d].
 
-    energy_basis [d, k]: principal directions of the tokens around their image's mean; mean_basis
-    [d, k]: of the images' means around `mean` [d]; position_mean [n, d] or None: subtracted first,
-    so that only what differs from image to image is described. weights [n]: of the tokens.
+    content: each position's mean is subtracted first, so that only what differs from image to image
+    is described. weights [n]: of the tokens (None: equal). energy_basis [d, k]: principal
+    directions of the tokens around their image's mean; mean_basis [d, k]: of the images' means
+    around `mean` [d].
     """
 
-    energy_basis: Tensor
-    mean_basis: Tensor
-    mean: Tensor
-    position_mean: Tensor | None
-    weights: Tensor
-
-    @classmethod
-    def fit(
-        cls, X: Tensor, *, content: bool = False, weights: Tensor | None = None
-    ) -> "StateFeatures":
-        """Fit to calibration states X [m, n, d]. content: subtract each position's mean."""
-        n, d = X.shape[1:]
+    def __init__(self, X: Tensor, *, content: bool = False, weights: Tensor | None = None) -> None:
+        n, k = X.shape[1], min(DIRECTIONS, X.shape[2])
         weights = torch.full((n,), 1 / n) if weights is None else weights / weights.sum()
-        place = X.mean(0) if content else None
-        Y = X - place if place is not None else X
+        self.place = X.mean(0) if content else torch.zeros(())
+        self.weights, Y = weights, X - self.place
         m = torch.einsum("n,mnd->md", weights, Y)
         Y = (Y - m[:, None]).flatten(0, 1)
-        k = min(DIRECTIONS, d)
-        centre = m.mean(0)
-        return cls(
-            principal_directions(Y * weights.sqrt().repeat(len(X))[:, None], k),
-            principal_directions(m - centre, k), centre, place, weights,
-        )  # fmt: skip
+        self.mean = m.mean(0)
+        self.energy_basis = principal_directions(Y * weights.sqrt().repeat(len(X))[:, None], k)
+        self.mean_basis = principal_directions(m - self.mean, k)
 
     def __call__(self, X: Tensor) -> list[Features]:
         """[log energies along the directions, coordinates of the mean row] of X [m, n, d]."""
-        Y = X if self.position_mean is None else X - self.position_mean
+        Y = X - self.place
         m = torch.einsum("n,mnd->md", self.weights, Y)
         along = (Y - m[:, None]) @ self.energy_basis
         energy = torch.einsum("n,mnk->mk", self.weights, along.square()).double()
@@ -209,7 +196,7 @@ def start_features(start: Tensor) -> tuple[Callable[[Tensor], list[Features]], i
     means, with and without each position's calibration mean, and the logs of the leading singular
     values of HFC."""
     n, d = start.shape[1:]
-    content, whole = StateFeatures.fit(start, content=True), StateFeatures.fit(start)
+    content, whole = StateFeatures(start, content=True), StateFeatures(start)
 
     def features(start: Tensor) -> list[Features]:
         rows = []
@@ -222,7 +209,6 @@ def start_features(start: Tensor) -> tuple[Callable[[Tensor], list[Features]], i
     return features, content.cost(n) + whole.cost(n) + singular_value_cost(n, d)
 
 
-@dataclass(frozen=True)
 class Environment:
     """What the tokens that are not followed contribute to attention, affinely.
 
@@ -235,10 +221,35 @@ class Environment:
     landmarks).
     """
 
-    centre: Tensor
-    size: Tensor
-    reduction: Tensor
-    layers: tuple[tuple[Tensor, Tensor, Tensor], ...]
+    def __init__(
+        self, features: Tensor, targets: list[Tensor], landmarks: Tensor, rank: int
+    ) -> None:
+        """Fit to calibration: features [m, c, p], targets of each layer N [m, c, d]; kept are the
+        `rank` directions of the features that explain all targets best (reduced-rank regression).
+        """
+        self.centre = features.mean(0)
+        self.size = (features - self.centre).square().mean((0, 1)).sqrt().clamp_min(1e-12)
+        F = (features - self.centre) / self.size
+        rows = F.flatten(0, 1).double()
+        gram = rows.T @ rows / len(rows) + RIDGE * torch.eye(F.shape[-1], dtype=torch.float64)
+        solved = []
+        for N in targets:
+            Y = (N - N.mean(0)).flatten(0, 1).double()
+            scale = Y.std().clamp_min(1e-12)
+            solved.append(torch.linalg.solve(gram, rows.T @ Y / len(rows)) / scale)
+        L = torch.linalg.cholesky(gram)
+        U, _, _ = torch.linalg.svd(L.T @ torch.cat(solved, dim=1), full_matrices=False)
+        self.reduction: Tensor = torch.linalg.solve_triangular(L.T, U[:, :rank], upper=True).float()
+        phi = F @ self.reduction
+        # Orthonormal under the ridged Gram matrix; the projection is taken anew without it.
+        thin = phi.flatten(0, 1).double()
+        small = thin.T @ thin / len(thin) + RIDGE * torch.eye(thin.shape[1], dtype=torch.float64)
+        self.layers: list[tuple[Tensor, Tensor, Tensor]] = []
+        for N in targets:
+            mean = N.mean(0)
+            cross = thin.T @ (N - mean).flatten(0, 1).double() / len(thin)
+            B = torch.linalg.solve(small, cross).float()
+            self.layers.append((mean, B, _interpolation(N - mean - phi @ B, landmarks)))
 
     def phi(self, features: Tensor) -> Tensor:
         """phi [b, c, r] of raw features [b, c, p]."""
@@ -250,38 +261,6 @@ class Environment:
         mean, B, S = self.layers[layer]
         plain = mean + phi @ B
         return plain + S @ (N - plain[:, landmarks])
-
-    @classmethod
-    def fit(
-        cls, features: Tensor, targets: list[Tensor], landmarks: Tensor, rank: int
-    ) -> "Environment":
-        """Fit to calibration: features [m, c, p], targets of each layer N [m, c, d]; kept are the
-        `rank` directions of the features that explain all targets best (reduced-rank regression).
-        """
-        centre = features.mean(0)
-        size = (features - centre).square().mean((0, 1)).sqrt().clamp_min(1e-12)
-        F = (features - centre) / size
-        rows = F.flatten(0, 1).double()
-        gram = rows.T @ rows / len(rows) + RIDGE * torch.eye(F.shape[-1], dtype=torch.float64)
-        solved = []
-        for N in targets:
-            Y = (N - N.mean(0)).flatten(0, 1).double()
-            scale = Y.std().clamp_min(1e-12)
-            solved.append(torch.linalg.solve(gram, rows.T @ Y / len(rows)) / scale)
-        L = torch.linalg.cholesky(gram)
-        U, _, _ = torch.linalg.svd(L.T @ torch.cat(solved, dim=1), full_matrices=False)
-        reduction = torch.linalg.solve_triangular(L.T, U[:, :rank], upper=True).float()
-        phi = F @ reduction
-        # Orthonormal under the ridged Gram matrix; the projection is taken anew without it.
-        thin = phi.flatten(0, 1).double()
-        small = thin.T @ thin / len(thin) + RIDGE * torch.eye(thin.shape[1], dtype=torch.float64)
-        layers = []
-        for N in targets:
-            mean = N.mean(0)
-            cross = thin.T @ (N - mean).flatten(0, 1).double() / len(thin)
-            B = torch.linalg.solve(small, cross).float()
-            layers.append((mean, B, _interpolation(N - mean - phi @ B, landmarks)))
-        return cls(centre, size, reduction, tuple(layers))
 
     def cost(self, queries: int, followed: int, heads: Heads) -> int:
         """Multiply-adds of attending to the environment in one layer, never forming its keys:
