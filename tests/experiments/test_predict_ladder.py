@@ -12,6 +12,7 @@ from torch import nn
 
 from oversmoothing import describe, ladder, open_model
 from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.ladder import landmarks
 from oversmoothing.experiments.ladder.climb import altered
 from oversmoothing.experiments.ladder.landmarks import Grid, Landmarks, Stage
 from oversmoothing.experiments.ladder.linear import linear_state
@@ -177,10 +178,10 @@ def test_p6_puts_missing_energy_back_in_the_mean():
 
 @pytest.mark.parametrize(("tokens", "cls"), [(16, False), (17, True), (26, True), (197, True)])
 def test_landmarks_lie_in_their_context_and_stand_for_all_patches(tokens, cls):
-    grid = Grid.of(tokens, cls)
+    grid = Grid(tokens, cls)
     for context, marks in zip(grid.context, grid.landmarks, strict=True):
         assert set(marks.tolist()) <= set(context.tolist())
-        stage = Stage.of(grid, range(1), marks, context)
+        stage = Stage(grid, range(1), marks, context)
         assert float(stage.bias.exp().sum()) == pytest.approx(tokens)
         assert float(stage.weights.sum()) == pytest.approx(tokens)
         assert marks.numel() > 0 and int(context.min()) >= cls
@@ -189,7 +190,7 @@ def test_landmarks_lie_in_their_context_and_stand_for_all_patches(tokens, cls):
 
 def test_tokens_that_are_no_grid_are_refused():
     for tokens in (9, 17):
-        refuses("square grid", Grid.of, tokens, False)
+        refuses("square grid", Grid, tokens, False)
 
 
 def test_landmarks_keep_their_own_values_and_the_rest_is_interpolated():
@@ -209,8 +210,9 @@ def test_with_the_true_context_the_landmarks_follow_the_model(monkeypatch):
     X = inputs(20, 16).float()
     model = describe(stack(2).module.float(), modality="vision")
     every = torch.arange(16)
-    grid = Grid(4, 0, (every, every), (every, every))
-    monkeypatch.setattr(Grid, "of", classmethod(lambda cls, *given, **how: grid))
+    grid = Grid(16, False)
+    grid.context = grid.landmarks = every, every
+    monkeypatch.setattr(landmarks, "Grid", lambda *given, **how: grid)
     known = record(model, X, states=True)
     ratio = Landmarks(model, known, first_layers=1).features(known.start)[-1].values
     expected = known.logs[..., 0] - known.logs[..., 1]

@@ -193,34 +193,29 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
 
-@dataclass
 class Loop:
     """The training of a model, epoch by epoch (`epochs`); `state` is what a checkpoint keeps.
     folder: where the unfinished run is kept (None: nowhere). every: steps between two checkpoints
     (None: `CHECKPOINT_SECONDS`)."""
 
-    model: StudyNet
-    config: TrainConfig
-    data: DataParts
-    accelerator: Any
-    folder: Path | None = None
-    every: int | None = None
-    progress: bool = True
-    state: TrainingState = field(init=False)
-    instruments: Watcher | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        config, process = self.config, self.accelerator.process_index
+    def __init__(
+        self, model: StudyNet, config: TrainConfig, data: DataParts, accelerator: Any,
+        folder: Path | None = None, every: int | None = None, progress: bool = True,
+    ) -> None:  # fmt: skip
+        self.model, self.config, self.data, self.accelerator = model, config, data, accelerator
+        self.folder, self.every, self.progress = folder, every, progress
+        self.instruments: Watcher | None = None
+        process = accelerator.process_index
         # The first process draws what a single one would.
         purpose = "augmentation" if process == 0 else f"augmentation {process}"
         self.state = TrainingState(
             order=generator(config.seed, "order"),
             augmentation=generator(config.seed, purpose),
-            total=torch.zeros((), device=self.data.train.labels.device),
+            total=torch.zeros((), device=data.train.labels.device),
         )
-        objective = Objective(self.model, config.label_smoothing)
-        self.objective, self.optimizer = self.accelerator.prepare(
-            objective, adamw(*self.model.decayed(), config.learning_rate, config.weight_decay)
+        self.objective, self.optimizer = accelerator.prepare(
+            Objective(model, config.label_smoothing),
+            adamw(*model.decayed(), config.learning_rate, config.weight_decay),
         )
         self._saved, self._began = time.monotonic(), time.monotonic()
 

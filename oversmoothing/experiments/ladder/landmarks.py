@@ -11,7 +11,6 @@ at every layer.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -39,22 +38,14 @@ START_WEIGHT, STATE_WEIGHT, PATH_WEIGHT = 0.5, 1.0, 2.0
 Coordinates = Callable[[Tensor], Tensor]
 
 
-@dataclass(frozen=True)
 class Grid:
     """Token numbers of the two kinds of context and their landmarks (without CLS): every second
-    patch of a chessboard, and every second in both directions."""
+    patch of a chessboard, and every second in both directions. denser: with more landmarks of the
+    second kind, odd rows and even columns of the coarse grid."""
 
-    side: int
-    prefix: int
-    context: tuple[Tensor, Tensor]
-    landmarks: tuple[Tensor, Tensor]
-
-    @classmethod
-    def of(cls, tokens: int, cls_token: bool, denser: bool = False) -> "Grid":
-        """The stages of a grid of tokens; denser: with more landmarks of the second kind, odd rows
-        and even columns of the coarse grid."""
-        prefix = int(cls_token)
-        side = round((tokens - prefix) ** 0.5)
+    def __init__(self, tokens: int, cls_token: bool, denser: bool = False) -> None:
+        self.prefix = prefix = int(cls_token)
+        self.side = side = round((tokens - prefix) ** 0.5)
         if side * side != tokens - prefix or side < 4:
             raise InputError(
                 f"{tokens - prefix} patches are no square grid of at least 4 x 4: P7 follows "
@@ -67,7 +58,8 @@ class Grid:
         # Odd places of the coarse grid, every second of them, as on a chessboard: few and spread.
         odd = [(i, j) for i in range(1, half, 2) for j in range(not denser, half, 2)]
         fine = torch.tensor([2 * (side * i + j) for i, j in odd if denser or (i + j) % 4 == 2])
-        return cls(side, prefix, (even + prefix, coarse + prefix), (coarse + prefix, fine + prefix))
+        self.context = even + prefix, coarse + prefix
+        self.landmarks = coarse + prefix, fine + prefix
 
     def with_prefix(self, tokens: Tensor) -> Tensor:
         """CLS and the tokens."""
@@ -112,43 +104,50 @@ def with_average(Q: Tensor) -> Tensor:
     return torch.cat([Q, Q.mean(1, keepdim=True).expand(-1, Q.shape[1], -1)], dim=-1)
 
 
-@dataclass(frozen=True)
 class Stage:
-    """layers: numbers; own: the landmarks' places in the context; bias [prefix + c]: on the logits;
-    weights [prefix + k]: how many tokens of the image each landmark stands for; environment: of the
-    context, or None where landmarks attend to one another alone; ffns: one a layer in the place of
-    the model's own, or none."""
+    """Landmarks, numbers on the grid, that go through `layers` and attend to `context`.
 
-    layers: range
-    prefix: int
-    own: Tensor
-    bias: Tensor
-    weights: Tensor
-    environment: Environment | None = None
-    ffns: tuple[ReducedFfn, ...] = ()
+    tokens: with CLS; own: their places in the context; bias [prefix + c]: on the logits; weights
+    [prefix + k]: how many tokens of the image each stands for; environment: of the context, or None
+    where landmarks attend to one another alone; ffns: one a layer for the model's own, or none."""
 
-    @classmethod
-    def of(cls, grid: Grid, layers: range, tokens: Tensor, context: Tensor) -> "Stage":
-        """Landmarks `tokens` that attend to `context`, both as token numbers."""
-
+    def __init__(self, grid: Grid, layers: range, landmarks: Tensor, context: Tensor) -> None:
         def shares(number: int) -> Tensor:
             patches = torch.full((number,), grid.side**2 / number)
             return torch.cat([torch.ones(grid.prefix), patches])
 
-        bias = shares(len(context)).log()
-        return cls(layers, grid.prefix, places(context, tokens), bias, shares(len(tokens)))
+        self.layers, self.prefix, self.tokens = layers, grid.prefix, grid.with_prefix(landmarks)
+        self.own, self.weights = places(context, landmarks), shares(len(landmarks))
+        self.bias = shares(len(context)).log()
+        self.environment: Environment | None = None
+        self.ffns: list[ReducedFfn] = []
 
-    @classmethod
-    def fit(
-        cls, model: Model, states: Tensor, grid: Grid, layers: range, tokens: Tensor,
-        context: Tensor, seen: Tensor, rank: int,
-    ) -> "Stage":  # fmt: skip
-        """The same with the environment that raw features `seen` [m, c, p] of the context give."""
-        stage = cls.of(grid, layers, tokens, context)
-        if not layers:
-            return stage
-        targets = [model.layers[k].norm_attention(states[k][:, context]) for k in layers]
-        return replace(stage, environment=Environment(seen, targets, stage.own, rank))
+    def within(
+        self, model: Model, states: Tensor, context: Tensor, seen: Tensor, rank: int
+    ) -> "Stage":
+        """Itself, in the environment that raw features `seen` [m, c, p] of the context give."""
+        if self.layers:
+            targets = [model.layers[k].norm_attention(states[k][:, context]) for k in self.layers]
+            self.environment = Environment(seen, targets, self.own, rank)
+        return self
+
+    def reduced(
+        self, model: Model, states: Tensor, units: list[HiddenUnits], share: float, X: Tensor,
+        seen: Tensor | None,
+    ) -> list[Tensor]:  # fmt: skip
+        """`follow` with a share of each FFN's units, fitted to what is missing in front of the true
+        next state."""
+        path = []
+        for k in self.layers:
+            middle = self.attended(model, k, X, seen)
+            N = model.layers[k].norm_ffn(middle)
+            missing = states[k + 1][:, self.tokens] - middle
+            count = round(share * len(units[k]))
+            ffn = ReducedFfn(units[k], N.flatten(0, 1), missing.flatten(0, 1), count)
+            X = middle + ffn(N)
+            self.ffns.append(ffn)
+            path.append(X)
+        return path
 
     def attended(self, model: Model, number: int, X: Tensor, seen: Tensor | None) -> Tensor:
         """The landmarks [b, prefix + k, d] after the attention of layer `number`; seen [b, c, p]:
@@ -238,7 +237,7 @@ class Landmarks:
     ) -> None:  # fmt: skip
         """Fit environments and features to calibration images; first_layers: of stage 1, more cost
         more and predict better. reduced: three stages with FFNs as in `reduced`. Raises
-        `InputError` as `Grid.of` and `check_layers` do, for what P7 does not stand on, and with
+        `InputError` as `Grid` and `check_layers` do, for what P7 does not stand on, and with
         reduced FFNs for models of one layer and FFNs without hidden units to keep."""
         if model.causal or model.modality != "vision":
             raise InputError(
@@ -247,9 +246,9 @@ class Landmarks:
         recording.check_pre_norm(model)
         states, start = calibration.states, calibration.start
         assert states is not None
-        first, ends = min(first_layers, model.depth), range(model.depth)
-        ranges = stage_layers(model.depth) if reduced else (ends[:first], ends[:0], ends[first:])
-        grid = Grid.of(start.shape[1], model.cls, denser=reduced)
+        first, every = min(first_layers, model.depth), range(model.depth)
+        ranges = stage_layers(model.depth) if reduced else (every[:first], every[:0], every[first:])
+        grid = Grid(start.shape[1], model.cls, denser=reduced)
         units = [
             HiddenUnits.of(layer, f"layer {number} of '{model.name}'")
             for number, layer in enumerate(model.layers, 1)
@@ -260,47 +259,31 @@ class Landmarks:
             raise InputError(f"first_layers is {first_layers}: it must be at least 1")
         (even, coarse), (followed, few) = grid.context, grid.landmarks
 
-        def followed_through(
-            stage: Stage, share: float, tokens: Tensor, X: Tensor, seen: Tensor | None
-        ) -> tuple[Stage, list[Tensor]]:
-            """The stage and its states from X in front of it; FFNs are reduced to what is missing
-            in front of the true next state."""
-            if not units:
-                return stage, stage.follow(model, X, seen)
-            path, ffns = [], []
-            for k in stage.layers:
-                middle = stage.attended(model, k, X, seen)
-                N = model.layers[k].norm_ffn(middle)
-                missing = states[k + 1][:, grid.with_prefix(tokens)] - middle
-                count = round(share * len(units[k]))
-                ffn = ReducedFfn(units[k], N.flatten(0, 1), missing.flatten(0, 1), count)
-                X = middle + ffn(N)
-                ffns.append(ffn)
-                path.append(X)
-            return replace(stage, ffns=tuple(ffns)), path
+        def path_of(stage: Stage, share: float, X: Tensor, seen: Tensor | None) -> list[Tensor]:
+            if reduced:
+                return stage.reduced(model, states, units, share, X, seen)
+            return stage.follow(model, X, seen)
 
         self.model, self.grid = model, grid
         self.place = coordinates(start[:, grid.prefix :], PCS[0])
         self.start_features = StateFeatures(start, content=True)
         seen = grid.patch_features(self.place, start)
-        one = Stage.fit(model, states, grid, ranges[0], followed, even, seen, RANKS[0])
-        X = start[:, grid.with_prefix(followed)]
-        one, path = followed_through(one, KEPT[0], followed, X, seen)
+        one = Stage(grid, ranges[0], followed, even).within(model, states, even, seen, RANKS[0])
+        path = path_of(one, KEPT[0], start[:, one.tokens], seen)
         self.whole: tuple[Environment, StateFeatures] | None = None
         if not reduced:
             after = [states[k + 1][:, even] for k in one.layers]
             environment = Environment(seen, after, one.own, RANKS[0])
             completed = _completed(environment, one, seen, path)
             self.whole = environment, StateFeatures(completed[-1])
-        two = Stage.of(grid, ranges[1], followed, followed)
-        two, further = followed_through(two, KEPT[1], followed, path[-1], None)
-        last = [*path, *further][-1]
+        two = Stage(grid, ranges[1], followed, followed)
+        last = [*path, *path_of(two, KEPT[1], path[-1], None)][-1]
         self.state_features = StateFeatures(last, weights=one.weights)
         self.state = coordinates(last[:, grid.prefix :], PCS[1])
         near = with_average(self.state(last[:, grid.prefix :]))
-        three = Stage.fit(model, states, grid, ranges[2], few, coarse, near, RANKS[1])
+        three = Stage(grid, ranges[2], few, coarse).within(model, states, coarse, near, RANKS[1])
         if reduced:
-            three, _ = followed_through(three, KEPT[2], few, last[:, grid.kept], near)
+            path_of(three, KEPT[2], last[:, grid.kept], near)
         self.stages = one, two, three
 
     def features(self, start: Tensor) -> list[Features]:
@@ -310,7 +293,7 @@ class Landmarks:
         parts: list[list[Features]] = []
         for X in torch.split(start, PARTS):
             seen = grid.patch_features(self.place, X)
-            path = one.follow(model, X[:, grid.with_prefix(grid.landmarks[0])], seen)
+            path = one.follow(model, X[:, one.tokens], seen)
             blocks, completed = self.start_features(X), []
             if self.whole is not None:
                 completed = _completed(self.whole[0], one, seen, path)
