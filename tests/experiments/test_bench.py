@@ -175,10 +175,8 @@ def test_each_run_is_added_and_drawn_and_a_worse_one_exits_with_1(two, tmp_path,
     assert main(asked) == 0 and file.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     file.write_text(file.read_text().replace("0.5", "0.1"))
     assert main(asked) == 1
-    assert (
-        "15% worse than the median of the latest 10 runs of this machine: first"
-        in capsys.readouterr().err
-    )
+    worse = "15% worse than the median of the latest 10 runs of this machine: first"
+    assert worse in capsys.readouterr().err
     assert len(file.read_text().splitlines()) == 2
     whole = file.read_text()
     for broken in ("half a li", '{"ratios": {}, "commit": "x", "device": "cpu"}'):

@@ -186,9 +186,8 @@ def test_smaller_shares_lie_within_larger_ones_with_all_classes():
     whole = digits()
     rows = lambda part: {bytes(one.numpy()) for one in part.train.pixels}  # noqa: E731
     tenth, half = whole.with_fraction(0.1), whole.with_fraction(0.5)
-    assert (
-        len(tenth.train) == round(0.1 * len(whole.train)) == TrainConfig(fraction=0.1).train_images
-    )
+    count = TrainConfig(fraction=0.1).train_images
+    assert len(tenth.train) == round(0.1 * len(whole.train)) == count
     assert rows(tenth) < rows(half) < rows(whole)
     for part in (tenth, half):
         own = torch.bincount(part.train.labels, minlength=10) / len(part.train)

@@ -99,9 +99,7 @@ def test_a_run_that_died_ends_with_the_same_weights_bit_for_bit(whole, tmp_path,
         failing_at(patched, stop, died)
         with pytest.raises(RuntimeError, match="died"):
             run(whole.config, tmp_path, every=1 if stop == 1 else 2)
-    assert [path.name for path in tmp_path.iterdir()] == [
-        unfinished(tmp_path / whole.config.folder_name()).name
-    ]
+    assert [*tmp_path.iterdir()] == [unfinished(tmp_path / whole.config.folder_name())]
     seen = []
     with monkeypatch.context() as patched:
         failing_at(patched, stop - stop % 2 if stop > 1 else 1, lambda: seen.append("resumed"))

@@ -44,8 +44,9 @@ class Grid:
     second kind, odd rows and even columns of the coarse grid."""
 
     def __init__(self, tokens: int, cls_token: bool, denser: bool = False) -> None:
-        self.prefix = prefix = int(cls_token)
-        self.side = side = round((tokens - prefix) ** 0.5)
+        prefix = int(cls_token)
+        side: int = round((tokens - prefix) ** 0.5)
+        self.prefix, self.side = prefix, side
         if side * side != tokens - prefix or side < 4:
             raise InputError(
                 f"{tokens - prefix} patches are no square grid of at least 4 x 4: P7 follows "
