@@ -244,7 +244,6 @@ class Landmarks:
             raise InputError(
                 f"'{model.name}' is no vision model without a mask: P7 stands on a grid of patches"
             )
-        recording.check_pre_norm(model)
         states, start = calibration.states, calibration.start
         assert states is not None
         first, every = min(first_layers, model.depth), range(model.depth)

@@ -200,13 +200,14 @@ def growth(model: Model, run: Recorded, generator: torch.Generator, size: float 
 
 def directions(X: Tensor, generator: torch.Generator) -> list[Tensor]:
     """Of each kind in KINDS, [b, n, d]; the first is NaN where all tokens are equal."""
-    b, n, d = X.shape
+    tokens, features = X[..., :1], X[:, :1]
+    products = (drawn(tokens, generator) * drawn(features, generator) for _ in KINDS[2:])
+    return [unit(differences(D)) for D in (X, drawn(X, generator), *products)]
 
-    def draw(*shape: int) -> Tensor:
-        return torch.randn(*shape, generator=generator, dtype=X.dtype)
 
-    kinds = [X, draw(b, n, d), *(draw(b, n, 1) * draw(b, 1, d) for _ in KINDS[2:])]
-    return [unit(differences(D)) for D in kinds]
+def drawn(like: Tensor, generator: torch.Generator) -> Tensor:
+    """Independent normal numbers of that shape and dtype."""
+    return torch.randn(like.shape, generator=generator, dtype=like.dtype)
 
 
 def differences(X: Tensor) -> Tensor:
@@ -233,14 +234,11 @@ def _layer(f: BlockMap, X: Tensor, generator: torch.Generator, size: float) -> d
         return [lengths(differences(jvp(f, Z, D))).log() for D in directions]
 
     moved = [torch.stack(grown(base + t * E, kinds), dim=-1) for t in DISTANCES]
-    shift = unit(torch.randn(X[:, :1].shape, generator=generator, dtype=X.dtype).expand_as(X))
+    shift = unit(drawn(X[:, :1], generator).expand_as(X))
     shifted = jvp(f, X, shift)
     reach = size * lengths(X)[:, None, None]
     Y = f(X)
-    more = [
-        unit(differences(torch.randn(X.shape, generator=generator, dtype=X.dtype)))
-        for _ in range(DRAWS - 1)
-    ]
+    more = [unit(differences(drawn(X, generator))) for _ in range(DRAWS - 1)]
     seen = [lengths(differences(f(X + reach * D) - Y)) / reach[:, 0, 0] for D in [*kinds, *more]]
     closed = []
     for k, c in enumerate(base[:, 0]):
@@ -267,7 +265,7 @@ def _along(
 ) -> Iterator[dict[str, Tensor]]:
     """By layer, of a perturbation that goes with the streams, carried by Df and really made."""
     X = states[0]
-    tangent = unit(differences(torch.randn(X.shape, generator=generator, dtype=X.dtype)))
+    tangent = unit(differences(drawn(X, generator)))
     reach = size * lengths(X)
     real = X + reach[:, None, None] * tangent
     # Logs of the differences so far, of the tangent and of the real pair.
