@@ -109,23 +109,17 @@ def test_a_run_that_died_ends_with_the_same_weights_bit_for_bit(whole, tmp_path,
     assert [path.name for path in tmp_path.iterdir()] == [found.run.folder.name]
 
 
-def test_a_process_killed_in_mid_epoch_is_gone_on_from(whole, tmp_path):
+def test_a_process_killed_in_mid_epoch_is_gone_on_from(whole, tmp_path, monkeypatch):
     """SIGKILL, which no handler sees."""
     folder = unfinished(tmp_path / whole.config.folder_name())
-    child = os.fork()
-    if child == 0:
-        try:
-            genuine = Loop.step
-
-            def slow(loop, *given):
-                if loop.state.step == STOP:
-                    time.sleep(600)
-                return genuine(loop, *given)
-
-            Loop.step = slow
-            run(whole.config, tmp_path, 1)
-        finally:
-            os._exit(1)
+    with monkeypatch.context() as patched:
+        failing_at(patched, STOP, lambda: time.sleep(600))
+        child = os.fork()
+        if child == 0:
+            try:
+                run(whole.config, tmp_path, 1)
+            finally:
+                os._exit(1)
     deadline = time.monotonic() + 60
     while True:
         assert time.monotonic() < deadline
