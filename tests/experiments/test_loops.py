@@ -179,22 +179,12 @@ def test_float32_gives_the_same_law_as_float64():
     assert laws[0].exponent == pytest.approx(laws[1].exponent, abs=2e-2)
 
 
-class Contracting(nn.Module):
-    """A Post-LN encoder layer of PyTorch, whose output is bounded."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.layers = nn.ModuleList([nn.TransformerEncoderLayer(8, 2, 12, batch_first=True)])
-
-    def forward(self, x):
-        return self.layers[0](x)
-
-
 def test_recall_of_a_post_norm_block_finds_its_one_fixed_point():
     """Where the recall is large the norm shrinks what differs: one limit from three starts, the
     derivative there has radius < 1, and the limit solves X = f(X) + B X_0."""
-    model = open_model(Contracting(), dtype=torch.float64)
+    torch.manual_seed(0)
+    block = nn.TransformerEncoderLayer(8, 2, 12, batch_first=True)  # Post-LN: bounded
+    model = open_model(nn.TransformerEncoder(block, 1), dtype=torch.float64)
     X = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     recall = recalled(model, X, 8.0, loops=60)
     assert "radius is estimated at" in recall.words()

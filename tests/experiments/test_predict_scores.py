@@ -106,18 +106,19 @@ def test_ridge_needs_two_observations_and_ignores_constants():
     assert found == pytest.approx(2)
 
 
+def predicted(X, Y, at, sources=None, **how):
+    sources = np.arange(len(X)) if sources is None else sources
+    return kernel_ridge([Features(X)], Y, [Features(at)], sources, **how)
+
+
 @given(seeds)
 def test_kernel_ridge_interpolates_and_falls_back_to_the_mean_far_away(seed):
     random = np.random.default_rng(seed)
     # Points apart from each other: the kernel's matrix is near 1 and forgets no value.
     X, Y = np.arange(20.0)[:, None] + 0.3 * random.random((20, 1)), random.random((20, 2))
-    near = kernel_ridge(
-        [Features(X)], Y, [Features(X)], np.arange(20), scales=(0.001,), penalties=(1e-9,)
-    )
+    near = predicted(X, Y, X, scales=(0.001,), penalties=(1e-9,))
     np.testing.assert_allclose(near, Y, atol=1e-5)
-    far = kernel_ridge(
-        [Features(X)], Y, [Features(X + 1e6)], np.arange(20), scales=(2.0,), penalties=(0.1,)
-    )
+    far = predicted(X, Y, X + 1e6, scales=(2.0,), penalties=(0.1,))
     np.testing.assert_allclose(far, np.tile(Y.mean(0), (20, 1)))
 
 
@@ -125,10 +126,8 @@ def test_copies_of_an_image_never_judge_the_fit_to_it():
     """Noise copied onto altered copies: were they in other folds, the least penalty would win."""
     random = np.random.default_rng(0)
     X, Y = random.standard_normal((33, 2)), random.standard_normal((33, 1))
-    twice, sources = np.concatenate([X, X]), np.tile(np.arange(33), 2)
-    found = kernel_ridge(
-        [Features(twice)], np.concatenate([Y, Y]), [Features(X)], sources, penalties=(1e-9, 1e3)
-    )
+    twice, sources = (np.concatenate([each, each]) for each in (X, Y)), np.tile(np.arange(33), 2)
+    found = predicted(*twice, X, sources, penalties=(1e-9, 1e3))
     assert np.abs(found - Y.mean()).max() < 0.2 * np.abs(Y - Y.mean()).max()
 
 
@@ -140,14 +139,8 @@ def test_only_the_images_themselves_judge_the_fit():
     # Three copies each; a weight of 1 on standardised features keeps the clusters apart.
     everything = np.concatenate([X, far, far + 1e3, far + 2e3])
     values = np.concatenate([np.sin(X), noise, noise[::-1], -noise])
-    found = kernel_ridge(
-        [Features(everything)],
-        values,
-        [Features(X)],
-        np.tile(np.arange(40), 4),
-        scales=(1.0,),
-        penalties=(1e-6, 1e3),
-    )
+    sources = np.tile(np.arange(40), 4)
+    found = predicted(everything, values, X, sources, scales=(1.0,), penalties=(1e-6, 1e3))
     assert np.abs(found - np.sin(X)).max() < 0.05
 
 

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from oversmoothing import InputError, open_model
+from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.repeated.flips import FROZEN, GAP, MEANS, NONE, flipped, sign_flips
+from oversmoothing.theory.spectra.layer_discs import radii
 from tests.support.families_of_today import inputs as inputs_of_today, today
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
@@ -65,9 +67,6 @@ def test_the_flip_is_that_of_the_weights_and_is_taken_back(pre):
 def test_the_gap_is_that_of_h_eff_and_of_its_negative(pre):
     """T8e on the definition: W^T diag(gamma) C / s, the mean attention, both signs."""
     model = shifted("pre")
-    from oversmoothing.experiments.inspection.extract import extract
-    from oversmoothing.theory.spectra.layer_discs import radii
-
     trace = extract(model, random_pixels(6).double(), dtype=torch.float64).traces[0]
     X, layer = trace.before[0].numpy(), model.layers[0]
     d = X.shape[1]
