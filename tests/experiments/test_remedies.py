@@ -185,21 +185,13 @@ def test_a_form_of_h_puts_the_product_into_its_region(name):
     torch.testing.assert_close(batched[0], module.product(W), **CLOSE)
 
 
-class _Layer(nn.Module):
-    def __init__(self, module: remedies.Remedy) -> None:
-        super().__init__()
-        self.module = module
-
-    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
-        return self.module.layer(*inputs)
-
-
 # Of a form of H the gradient is that of its free tensors (tests of the forms).
 @pytest.mark.parametrize("name", [name for name in REMEDIES if name not in ("vit-minus", "band")])
 def test_the_gradient_is_that_of_finite_differences(name):
     X, A, W, first = layer(6)
-    module = _Layer(in_table(name, D))
-    if hasattr(module.module, "spread"):
+    module = in_table(name, D)
+    module.forward = module.layer
+    if hasattr(module, "spread"):
         X = torch.stack([X, 0.5 * X + 1, X * X, -X])
     values = {name: each.detach() for name, each in module.named_parameters()}
 
