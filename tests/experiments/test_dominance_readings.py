@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing import InputError, open_model, readings_of, verdict
+from oversmoothing import InputError, main, open_model, readings_of, verdict
 from oversmoothing.experiments.models.model import Heads
 from oversmoothing.experiments.models.pictures import within
 from oversmoothing.experiments.study import atlas
@@ -54,9 +54,8 @@ def layer(seed: int, heads: int, d: int, r: int, scale: float = 2.0, norm: str =
 
 
 def attention(seed: int, m: int, heads: int, n: int) -> np.ndarray:
-    return np.stack(
-        [[softmax_attention(seed + 7 * i + k, n, 2.0) for k in range(heads)] for i in range(m)]
-    )
+    drawn = [softmax_attention(seed + 7 * i + k, n, 2.0) for i in range(m) for k in range(heads)]
+    return np.stack(drawn).reshape(m, heads, n, n)
 
 
 @given(seed=seeds, heads=st.integers(1, 3), n=st.integers(1, 7), r=st.integers(1, 3))
@@ -191,9 +190,8 @@ def test_folding_a_norm_is_its_gain_and_its_centring(seed, r, norm):
 
 @pytest.fixture(scope="module")
 def table():
-    models = {
-        name: tiny_model(name) for name in ("vit-random", "vit-shared-plus", "vit-shared-minus")
-    }
+    names = "vit-random", "vit-shared-plus", "vit-shared-minus"
+    models = {name: tiny_model(name) for name in names}
     return readings_of(models, random_pixels(6), costly_inputs=2, batch_size=4)
 
 
@@ -273,8 +271,6 @@ def test_padding_counts_for_nothing_in_a_reading(family):
 
 
 def test_the_command_prints_every_reading_asked_for(tmp_path, told):
-    from oversmoothing import main
-
     tiny("vit").save_pretrained(tmp_path / "vit")
     command = ["probe", str(tmp_path / "vit"), "readings", "--count", "2", "--out", str(tmp_path)]
     out = " ".join(told(0, *command, "--readings", "E1", "E3").split())
@@ -288,9 +284,8 @@ def test_the_command_prints_every_reading_asked_for(tmp_path, told):
         for row, layer in zip(part.itertuples(), model.layers, strict=True):
             W_V, W_O = atlas.factors(layer, folding)
             each = [(a @ b).T for a, b in zip(W_V, W_O, strict=True)]
-            h = np.concatenate(
-                [np.linalg.eigvals(H) for H in (each if of == "heads" else [sum(each)])]
-            )
+            parts = each if of == "heads" else [sum(each)]
+            h = np.concatenate([np.linalg.eigvals(H) for H in parts])
             # Exact zeros come out of LAPACK as roundings, whatever their sign.
             h = h[np.abs(h) > 1e-9 * np.abs(h).max()]
             assert row.eigenvalues == len(h)
@@ -300,9 +295,8 @@ def test_the_command_prints_every_reading_asked_for(tmp_path, told):
                 H = sum(each)
                 ratio = np.linalg.norm(H - H.T) / np.linalg.norm(H + H.T)
                 assert row.asymmetry == pytest.approx(ratio)
-                assert row.asymmetry_at_random == pytest.approx(
-                    ((len(H) - 1) / (len(H) + 1)) ** 0.5
-                )
+                at_random = ((len(H) - 1) / (len(H) + 1)) ** 0.5
+                assert row.asymmetry_at_random == pytest.approx(at_random)
 
 
 def test_the_recorded_spectra_of_deit_are_those_that_are_quoted():

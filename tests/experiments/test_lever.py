@@ -85,8 +85,8 @@ def test_a_head_left_out_is_the_network_without_its_output_weights(placement: st
         for block in own.blocks():
             block.norm_attention.bias.copy_(torch.linspace(-0.5, 0.5, 16))
     model, x = open_model(own), pixels()
-    (foreseen_,), (effect,) = (effects(model, x, [without(model, (1, 1))])[name]
-                               for name in ("predicted", "effect"))  # fmt: skip
+    results = effects(model, x, [without(model, (1, 1))])
+    foreseen_, effect = results["predicted"][0], results["effect"][0]
     (plain, _), (ratios, _) = run(model, x), run(model, x, without(model, (1, 1)))
     np.testing.assert_array_equal(ratios[0], plain[0])
     np.testing.assert_allclose(ratios[1] - plain[1], effect)
