@@ -67,9 +67,8 @@ IDENTITIES = {
 @pytest.mark.parametrize("module", IDENTITIES, ids=lambda module: module.title)
 def test_a_remedy_is_the_formula_that_defines_it(module):
     X, A, W, first = layer()
-    torch.testing.assert_close(
-        module.double().layer(X, A, W, first), IDENTITIES[module](X, A, W, first), **CLOSE
-    )
+    found = module.double().layer(X, A, W, first)
+    torch.testing.assert_close(found, IDENTITIES[module](X, A, W, first), **CLOSE)
 
 
 def test_every_remedy_has_an_identity_here():
@@ -297,9 +296,8 @@ def test_around_any_branch():
     assert {name.split(".")[0] for name, _ in scaled.named_parameters()} == {"remedy", "branch"}
     streams = remedies.HyperConnections(2).double()
     assert streams.around(branch)(streams.spread(X)).shape == (2, N, D)
-    torch.testing.assert_close(
-        remedies.DeepNorm(8).around(branch)(X), norm_of(2 * X + branch(X)), **CLOSE
-    )
+    behind = remedies.DeepNorm(8).around(branch)(X)
+    torch.testing.assert_close(behind, norm_of(2 * X + branch(X)), **CLOSE)
     for name in ("attnscale", "neutreno", "value-residual", "band"):
         refuses("acts within the attention sublayer", in_table(name, D).around, branch)
 

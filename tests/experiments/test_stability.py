@@ -53,9 +53,8 @@ def opened(kind: str):
         # LayerNorm in front of attention, RMSNorm in front of the FFN, residuals added in place.
         module = signed_gains(Stack()).double()
         generator = torch.Generator().manual_seed(3)
-        return describe(module, modality="vision"), torch.randn(
-            2, 5, 6, generator=generator
-        ).double()
+        X = torch.randn(2, 5, 6, generator=generator).double()
+        return describe(module, modality="vision"), X
     model = open_model(signed_gains(tiny(kind)), dtype=torch.float64)
     batch = pixels() if kind in ("vit", "deit") else tokens((6, 6))
     return model, batch

@@ -603,9 +603,7 @@ def test_the_lever_is_read_as_it_was_written():
 
 def test_ranks_are_over_the_cells_of_a_group_and_a_diverged_one_is_the_worst():
     cells = [Cell("digits", steps) for steps in (1, 2, 3, 4)]
-    rows = [
-        study_row(cell, 0, error) for cell, error in zip(cells, (1.0, 2.0, 3.0, 4.0), strict=True)
-    ]
+    rows = [study_row(cell, 0, float(cell.steps)) for cell in cells]
     assert answers._rank(rows, "rank of gradient and loss") == pytest.approx(1.0)
     rows[0]["diverged"] = 3
     assert answers._rank(rows, "rank of gradient and loss") == pytest.approx(-0.2)

@@ -315,9 +315,8 @@ def test_an_ordinary_variant_is_the_network_of_the_study():
 @cases("variant", "vit-clip-minus", "vit-shared-disc", "vit-shared-interval", "vit-shared-band")
 def test_spectra_lie_in_the_region_at_every_logged_step(variant):
     """Learning rate 0.1, fifty times the figures': H stays, and consensus dominates no image."""
-    config = tiny_config(
-        variant, batch_size=32, learning_rate=0.1, tied=variant == "vit-shared-interval"
-    )
+    tied = variant == "vit-shared-interval"
+    config = tiny_config(variant, batch_size=32, learning_rate=0.1, tied=tied)
     model, log, _ = train(config)
     assert len(log) == 6 and (log["region"] == "inside").all()
     assert (log["consensus_share"] == 0).all()
