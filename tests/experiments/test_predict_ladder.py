@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,7 @@ from oversmoothing.experiments.ladder.regression import (
 from oversmoothing.experiments.ladder.scores import LadderResult, Rung, score
 from oversmoothing.simulations.drawing.result import write
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
+from tests.support.kronecker import leaning
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import DEIT_TI, tiny
 
@@ -137,6 +139,17 @@ def test_the_spectral_gap_is_that_of_the_kronecker_spectrum():
         expected = (1 + h[:, None] * rest).abs().max().log() - (1 + h).abs().max().log()
         for values in gaps.values():
             assert float(values[k, 0]) == pytest.approx(float(expected), abs=1e-10)
+
+
+def test_T1h_the_spectral_gap_of_causal_attention_is_that_of_its_diagonal():
+    model = stack(1, norm=False, ffn=None, bias=False)
+    A = leaning(60)
+    trace = SimpleNamespace(attention=torch.from_numpy(A)[None, None])
+    h = torch.linalg.eigvals(model.layers[0].heads.total())
+    rest = torch.from_numpy(np.diag(A)[1:].copy())
+    expected = (1 + h[:, None] * rest).abs().max().log() - (1 + h).abs().max().log()
+    for values in spectral_gaps(model.layers, (trace,)).values():
+        assert float(values[0, 0]) == pytest.approx(float(expected), abs=1e-12)
 
 
 def linear_recording(images=60, n=4, d=3, layers=3, seed=0):
