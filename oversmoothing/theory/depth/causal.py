@@ -126,6 +126,8 @@ class CausalStates:
         """The bases at the precision of the context."""
         n = self.n
         self._basis = self._weights.at(bits)
+        # Of balls in the plane where some h are complex.
+        self._matrix: Any = type(self._basis.S)
         self._rho = [
             _largest(self._mu(k, h) for h in self._basis.values).upper()
             for k in range(len(self._groups))
@@ -149,11 +151,7 @@ class CausalStates:
                 for j, x in zip(group, g, strict=True):
                     if j < i and x != 0:
                         Z[i] = [z - x * y for z, y in zip(Z[i], Z[j], strict=True)]
-        parts = [(flint.arb_mat(Z) * s).tolist() for s in self._basis.S]
-        self._C = [
-            [flint.acb(x, y) for x, y in zip(*rows, strict=True)] if self._basis.pairs else rows[0]
-            for rows in zip(*parts, strict=True)
-        ]
+        self._C = (flint.arb_mat(Z) * self._basis.S).tolist()
         self._N = T
         for i, off in enumerate(self._off):
             T[i][i] = flint.arb(off)
@@ -169,15 +167,11 @@ class CausalStates:
     def _states(self, depths: list[int]) -> list[flint.arb_mat]:
         """q_L at the depths, at the precision of the context."""
         place = flint.arb_mat([[int(f == j) for j in range(self._width)] for f in self._features])
-        left, states = [part * place for part in self._basis.left], []
+        left, states = self._basis.left * place, []
         for depth, F in zip(depths, self._sums(depths), strict=True):
-            state = self._q * place
-            if depth and self._basis.pairs:
-                sums = flint.acb_mat(F)
-                state = self._V * (sums.real * left[0] + sums.imag * left[1])
-            elif depth:
-                state = self._V * (flint.arb_mat(F) * left[0])
-            states.append(state)
+            moved = self._matrix(F) * left
+            moved = moved.real if self._matrix is flint.acb_mat else moved
+            states.append(self._V * moved if depth else self._q * place)
         return states
 
     def _sums(self, depths: list[int]) -> list[Rows]:
@@ -203,7 +197,8 @@ class CausalStates:
                 if numbers[k] <= L and any(self._off[i] != 0 for i in group):
                     for i, radius in zip(group, self._tail(k, numbers[k], L), strict=True):
                         ball: Any = flint.arb(0, radius)
-                        ball = flint.acb(ball, ball) if self._basis.pairs else ball
+                        if self._matrix is flint.acb_mat:
+                            ball = flint.acb(ball, ball)
                         F[i] = [f + ball for f in F[i]]
         return sums
 
@@ -243,33 +238,21 @@ class CausalStates:
 
     def _next(self, X: dict[int, list[Any]], rows: list[int]) -> dict[int, list[Any]]:
         """t(X) in these rows, those that are exactly 0 left out; N X where h is in the factors."""
-        basis, inside = self._basis, list(X)
-        size, matrix = len(basis.values), flint.acb_mat if basis.pairs else flint.arb_mat
+        values, M, matrix, inside = self._basis.values, self._basis.M, self._matrix, list(X)
         fed = [i for i in rows if any(self._N[i][j] != 0 for j in inside)]
         image: dict[int, list[Any]] = {}
         if fed:
             N = flint.arb_mat([[self._N[i][j] for j in inside] for i in fed])
-            packed = [X[j] for j in inside]
-            if basis.pairs:
-                packed = [
-                    [x.real for x in row] + [row[k].imag for k in basis.pairs] for row in packed
-                ]
-            for i, row in zip(fed, (N * flint.arb_mat(packed)).tolist(), strict=True):
-                image[i] = row[:size]
-                for k, y in zip(basis.pairs, row[size:], strict=True):
-                    image[i][k] = flint.acb(row[k], y)
-        if basis.M is None:
-            return image
-        J = basis.M + matrix(
-            [[h if i == j else 0 for j in range(size)] for i, h in enumerate(basis.values)]
-        )
-        if fed:
-            image = dict(zip(fed, (matrix(list(image.values())) * J).tolist(), strict=True))
+            product = N * matrix([X[j] for j in inside])
+            if M is not None:
+                h = [[h * (i == j) for j in range(len(values))] for i, h in enumerate(values)]
+                product = product * (M + matrix(h))
+            image = dict(zip(fed, product.tolist(), strict=True))
         own = [i for i in rows if i in X]
-        if own:
-            moved = (matrix([X[i] for i in own]) * basis.M).tolist()
+        if own and M is not None:
+            moved = (matrix([X[i] for i in own]) * M).tolist()
             for i, row in zip(own, moved, strict=True):
-                before, a = image.get(i, [0] * size), flint.arb(self._centre[i])
+                before, a = image.get(i, [0] * len(row)), flint.arb(self._centre[i])
                 image[i] = [x + a * y for x, y in zip(before, row, strict=True)]
         return image
 

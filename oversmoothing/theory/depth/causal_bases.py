@@ -22,15 +22,13 @@ _TOGETHER = 16
 class Features:
     """W S = S (h + M) at a precision: one column for each real eigenvalue, one for a pair.
 
-    S [d, r] and left [r, d] by real and imaginary parts, so that X = Re(C) left[0] + Im(C) left[1]
-    for C = X S. M [r, r], None where W is diagonalisable; M^index = 0 in the block of a column.
-    values and M are real where there are no pairs; pairs: the columns of such.
+    S [d, r] and left [r, d], so that X = Re(C left) for C = X S. M [r, r], None where W is
+    diagonalisable; M^index = 0 in the block of a column. All are real where there are no pairs.
     """
 
     values: list[Any]
-    pairs: list[int]
-    S: tuple[flint.arb_mat, flint.arb_mat]
-    left: tuple[flint.arb_mat, flint.arb_mat]
+    S: Any
+    left: Any
     M: Any
     indices: list[int]
 
@@ -79,16 +77,17 @@ class Weights:
             columns: Rows = []
             rows: Rows = []
             blocks = []
-            V, R = ((q.real * base, q.imag * base) for base in map(flint.arb_mat, (powers, others)))
+            V, R = (q * flint.arb_mat(base) for base in (powers, others))
             for k, (h, m, index) in enumerate(roots):
-                real = h.imag == 0
-                v = flint.acb_mat([_part(V, real, k, i * wide, m) for i in range(d)])
-                u = flint.acb_mat([_part(R, real, k, i * d, d) for i in range(m)])
-                inverse = flint.acb_mat((u * v).real.inv()) if real else (u * v).inv()
-                u = inverse * u
+                v = flint.acb_mat([[V[k, i * wide + j] for j in range(m)] for i in range(d)])
+                u = flint.acb_mat([[R[k, i * d + j] for j in range(d)] for i in range(m)])
+                if h.imag == 0:
+                    # No ball around 0 in an imaginary part.
+                    v, u = v.real, u.real
+                u = (u * v).inv() * u
                 columns += v.transpose().tolist()
                 rows += u.tolist()
-                blocks.append((h, m, index, u * (flint.acb_mat(W) * v) if index > 1 else None))
+                blocks.append((h, m, index, u * (W * v) if index > 1 else None))
         with at_precision(bits):
             return _packed(columns, rows, blocks)
 
@@ -103,13 +102,6 @@ class Weights:
         return c + [flint.acb(0)] * (self._minimal.degree() - len(c))
 
 
-def _part(parts: Sequence[flint.arb_mat], real: bool, i: int, first: int, m: int) -> list[Any]:
-    """m entries of a row. What belongs to a real h is real: no ball around 0 in its imaginary
-    part."""
-    x, y = parts
-    return [flint.acb(x[i, j], 0 if real else y[i, j]) for j in range(first, first + m)]
-
-
 def _packed(columns: Rows, rows: Rows, blocks: Any) -> Features:
     values = [x for h, m, _, _ in blocks for x in [h] * m]
     indices = [index for _, m, index, _ in blocks for _ in range(m)]
@@ -122,13 +114,13 @@ def _packed(columns: Rows, rows: Rows, blocks: Any) -> Features:
                 for j in range(m):
                     M[first + i, first + j] = full[i, j] - (h if i == j else 0)
             first += m
-    pairs = [k for k, h in enumerate(values) if h.imag != 0]
-    # A pair stands for both: X = 2 Re(C left), its parts as in `Features`.
-    twice = [[(1 + (k in pairs)) * x.conjugate() for x in row] for k, row in enumerate(rows)]
+    # A pair stands for both: X = 2 Re(C left).
+    twice = [[x * (1 + (h.imag != 0)) for x in row] for h, row in zip(values, rows, strict=True)]
     S, left = flint.acb_mat(columns).transpose(), flint.acb_mat(twice)
-    if not pairs:
-        values, M = [h.real for h in values], None if M is None else M.real
-    return Features(values, pairs, (S.real, S.imag), (left.real, left.imag), M, indices)
+    if all(h.imag == 0 for h in values):
+        values, S, left = [h.real for h in values], S.real, left.real
+        M = None if M is None else M.real
+    return Features(values, S, left, M, indices)
 
 
 def clusters(values: Sequence[flint.fmpq], limit: flint.fmpq) -> list[list[int]]:
