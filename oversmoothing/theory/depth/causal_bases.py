@@ -79,8 +79,8 @@ class Weights:
             blocks = []
             V, R = (q * flint.arb_mat(base) for base in (powers, others))
             for k, (h, m, index) in enumerate(roots):
-                v = flint.acb_mat([[V[k, i * wide + j] for j in range(m)] for i in range(d)])
-                u = flint.acb_mat([[R[k, i * d + j] for j in range(d)] for i in range(m)])
+                v: Any = flint.acb_mat([[V[k, i * wide + j] for j in range(m)] for i in range(d)])
+                u: Any = flint.acb_mat([[R[k, i * d + j] for j in range(d)] for i in range(m)])
                 if h.imag == 0:
                     # No ball around 0 in an imaginary part.
                     v, u = v.real, u.real
@@ -116,7 +116,8 @@ def _packed(columns: Rows, rows: Rows, blocks: Any) -> Features:
             first += m
     # A pair stands for both: X = 2 Re(C left).
     twice = [[x * (1 + (h.imag != 0)) for x in row] for h, row in zip(values, rows, strict=True)]
-    S, left = flint.acb_mat(columns).transpose(), flint.acb_mat(twice)
+    S: Any = flint.acb_mat(columns).transpose()
+    left: Any = flint.acb_mat(twice)
     if all(h.imag == 0 for h in values):
         values, S, left = [h.real for h in values], S.real, left.real
         M = None if M is None else M.real

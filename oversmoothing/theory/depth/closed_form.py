@@ -52,16 +52,14 @@ class TokenModes:
         centred -= centred.mean(axis=0)
         self.basis = Eigenbasis(both_sides(centred, -1.0), self._residual, solver)
 
-    def _residual(self, vectors: Complex, values: Complex) -> Complex:
-        k = len(values)
-        x = from_quotient(np.concatenate((vectors.real, vectors.imag), axis=1))
+    def _residual(self, y: Array, values: Complex) -> Array:
+        x = from_quotient(y)
         high, low = rounding.accurate_product(self._high, x)
         high, low = _subtract_multiple(high, low + self._low @ x, x, values)
         # Modulo consensus: the part along 1 must go before the rounding.
         high, left = rounding.two_sum(high, np.broadcast_to(-high.mean(axis=0), high.shape))
         residual = high + (left + low)
-        residual = rounding.to_quotient(residual - residual.mean(axis=0))
-        return residual[:, :k] + 1j * residual[:, k:]
+        return rounding.to_quotient(residual - residual.mean(axis=0))
 
 
 class FeatureModes:
@@ -89,9 +87,7 @@ class FeatureModes:
         if H is not None and len(H) == 1:
             self.basis.error[:] = 0.0  # the eigenvalue of a number is that number
 
-    def _residual(self, vectors: Complex, values: Complex) -> Complex:
-        k = len(values)
-        x = np.concatenate((vectors.real, vectors.imag), axis=1)
+    def _residual(self, x: Array, values: Complex) -> Array:
         if self.P is None or self.Q is None:
             high, low = rounding.accurate_product(self._matrix, x)
         else:
@@ -100,8 +96,7 @@ class FeatureModes:
             high, low = rounding.accurate_product(self.P.T, middle)
             low = low + self.P.T @ rest
         high, low = _subtract_multiple(high, low, x, values)
-        residual = high + low
-        return residual[:, :k] + 1j * residual[:, k:]
+        return high + low
 
 
 def _subtract_multiple(high: Array, low: Array, x: Array, values: Complex) -> tuple[Array, Array]:
@@ -173,7 +168,7 @@ class ClosedForm:
                 )
         self.tokens, self.features, self.residual = tokens, features, residual
         self.condition = tokens.basis.condition * features.basis.condition
-        self._known: dict[bool, Multipliers] = {}
+        self._known: dict[bool, tuple[tuple[int, int], Multipliers]] = {}
 
     def states(
         self, hfc: Array, c: Array, depths: Sequence[int], out: Array | None = None
@@ -313,13 +308,14 @@ class ClosedForm:
 
     def _multipliers(self, rows: Indices | None, columns: Indices) -> Multipliers:
         basis, h = self.tokens.basis, self.features.basis
-        one = np.ones(1, dtype=np.complex128)
-        a, a_shift, a_error = one, 0 * one, np.zeros(1)
-        if rows is not None:
-            a, a_shift, a_error = basis.values[rows], basis.shift[rows], basis.error[rows]
-        changing = (a_shift, h.shift[columns], a_error, h.error[columns])
-        known = Multipliers(a, h.values[columns], self.residual, *changing)
-        return self._known.setdefault(rows is None, known).shifted(*changing)
+        one = np.ones(1, dtype=np.complex128), np.zeros(1, dtype=np.complex128), np.zeros(1)
+        a = one if rows is None else basis.known(rows)
+        # Their logarithms are formed anew only where pairs were refined.
+        state = basis.steps, h.steps
+        if self._known.get(rows is None, (None,))[0] != state:
+            multipliers = Multipliers(self.residual, *a, *h.known(columns))
+            self._known[rows is None] = state, multipliers
+        return self._known[rows is None][1]
 
 
 def closed_form(*, A: Any, H: Any, X0: Any, depths: Iterable[int]) -> list[rounding.ScaledState]:

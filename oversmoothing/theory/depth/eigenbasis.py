@@ -10,7 +10,7 @@ balls: in float64 alone it would be off by L eps.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import flint
@@ -37,7 +37,7 @@ _SUSPICIOUS = 1e2
 
 # What takes an eigendecomposition, in the form of `by_lapack`.
 Solver = Callable[[Array], tuple[Array, Array, Array, Array]]
-Residual = Callable[[Complex, Complex], Complex]
+Residual = Callable[[Array, Complex], Array]
 
 
 class Eigenbasis:
@@ -49,24 +49,24 @@ class Eigenbasis:
     representatives: indices of the real eigenvalues and of one of each pair (weight 1, 2).
 
     solver: `by_lapack` unless another library is faster.
-    residual(vectors, values) forms M v - lambda v in more digits; it belongs to the exact matrix of
-    which M is the rounding.
+    residual([Re v, Im v], values) forms M v - lambda v in more digits, in two such halves; it
+    belongs to the exact matrix of which M is the rounding. steps: how often pairs were refined.
     """
 
     def __init__(self, M: Array, residual: Residual, solver: Solver | None = None) -> None:
         self.size = float(np.abs(M).sum(axis=1).max(initial=0.0))
-        self._residual = residual
+        self._residual, self.steps = residual, 0
         m = len(M)
         if m == 0:
             real = imag = np.zeros(0)
-            self.packed, self.inverse = np.zeros((0, 0)), np.zeros((0, 0))
+            self.packed = self.inverse = np.zeros((0, 0))
         else:
             real, imag, self.packed, self.inverse = (solver or by_lapack)(M)
         self.values: Complex = real + 1j * imag
         self.condition = _condition(self.packed, self.inverse)
         if self.condition > _SUSPICIOUS and self._untangle(M):
-            real, imag = self.values.real, self.values.imag
             self.condition = _condition(self.packed, self.inverse)
+        imag = self.values.imag
         self.representatives: Indices = np.flatnonzero(imag >= 0)
         self.weight = np.where(imag[self.representatives] > 0, 2.0, 1.0)
         self.shift: Complex = np.zeros(m, dtype=np.complex128)
@@ -132,12 +132,7 @@ class Eigenbasis:
 
     def coordinates(self, Y: Array) -> Complex:
         """(V^-1 Y)[representatives] for real Y [m, k]."""
-        rows = self.inverse @ Y
-        chosen = self.representatives
-        result = rows[chosen].astype(np.complex128)
-        pair = self.weight == 2
-        result[pair] = (rows[chosen[pair]] - 1j * rows[chosen[pair] + 1]) / 2
-        return result
+        return self._unpacked(self.inverse @ Y)[self.representatives]
 
     def combine(self, C: Complex) -> Array:
         """Re (V C') for C given at the representatives, C' completed by its conjugates."""
@@ -147,13 +142,17 @@ class Eigenbasis:
         rows[chosen[pair] + 1] = -2.0 * C[pair].imag
         return self.packed @ rows
 
+    def known(self, index: Indices) -> tuple[Complex, Complex, Array]:
+        """(values, shift, error) of these."""
+        return self.values[index], self.shift[index], self.error[index]
+
     def full_vectors(self) -> Complex:
         """V [m, m]."""
         return self.vectors(np.arange(len(self)))
 
     def full_inverse(self) -> Complex:
         """V^-1 [m, m]."""
-        return self._inverse_times(np.eye(len(self)).astype(np.complex128))
+        return self._unpacked(self.inverse)
 
     def refine(self, index: Indices) -> float:
         """One Newton step for the pairs `index` (and their conjugates), in more digits.
@@ -167,7 +166,9 @@ class Eigenbasis:
         if not len(index):
             return 0.0
         values, vectors = self.values[index], self.vectors(index)
-        E = self._inverse_times(self._residual(vectors, values))
+        parts = self._residual(np.concatenate((vectors.real, vectors.imag), axis=1), values)
+        rows = self.inverse @ parts
+        E = self._unpacked(rows[:, : len(index)] + 1j * rows[:, len(index) :])
         column = np.arange(len(index))
         shift = E[index, column].copy()
         real = values.imag == 0
@@ -203,14 +204,16 @@ class Eigenbasis:
         self.shift[index], self.shift[pair + 1] = shift, shift[~real].conj()
         self.error[index], self.error[pair + 1] = error, error[~real]
         self.refined[index] = self.refined[pair + 1] = True
+        self.steps += 1
         return moved
 
-    def _inverse_times(self, R: Complex) -> Complex:
-        rows: Complex = self.inverse @ R.real + 1j * (self.inverse @ R.imag)
+    def _unpacked(self, rows: Array | Complex) -> Complex:
+        """Coordinates in V of what has these in `packed`."""
+        result = rows.astype(np.complex128)
         pair = np.flatnonzero(self.values.imag > 0)
         p, q = rows[pair], rows[pair + 1]
-        rows[pair], rows[pair + 1] = (p - 1j * q) / 2, (p + 1j * q) / 2
-        return rows
+        result[pair], result[pair + 1] = (p - 1j * q) / 2, (p + 1j * q) / 2
+        return result
 
     def _packed_times(self, F: Complex) -> Complex:
         rows = F.copy()
@@ -280,47 +283,23 @@ class Multipliers:
     on what is still wrong with them.
     """
 
-    a: Complex
-    h: Complex
     residual: bool
+    a: Complex
     a_shift: Complex
-    h_shift: Complex
     a_error: Array
+    h: Complex
+    h_shift: Complex
     h_error: Array
-
-    @cached_property
-    def plain_log(self) -> Complex:
-        """log mu [m, k] without the shifts."""
-        x = self.a[:, None] * self.h[None, :]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return log_multiplier(x) if self.residual else np.log(x)
 
     @cached_property
     def log(self) -> Complex:
         """log mu [m, k] to float64, shifts included to first order."""
-        if not (self.a_shift.any() or self.h_shift.any()):
-            return self.plain_log
-        log = self.plain_log.copy()
-        rows = np.flatnonzero(self.a_shift)
-        columns = np.flatnonzero(self.h_shift)
-        for i, j in (
-            (rows[:, None], np.arange(len(self.h))),
-            (np.arange(len(self.a))[:, None], columns),
-        ):
-            mu = self.a[i] * self.h[j] + (1.0 if self.residual else 0.0)
-            change = self.a_shift[i] * (self.h[j] + self.h_shift[j]) + self.a[i] * self.h_shift[j]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                change = np.where(np.abs(change) < 0.5 * np.abs(mu), change / mu, 0.0)
-            log[i, j] = self.plain_log[i, j] + change
-        return log
-
-    def shifted(
-        self, a_shift: Complex, h_shift: Complex, a_error: Array, h_error: Array
-    ) -> "Multipliers":
-        """The same with other shifts; the logarithms are not formed again."""
-        result = replace(self, a_shift=a_shift, h_shift=h_shift, a_error=a_error, h_error=h_error)
-        result.__dict__["plain_log"] = self.plain_log
-        return result
+        a, a_shift = self.a[:, None], self.a_shift[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log = log_multiplier(a * self.h) if self.residual else np.log(a * self.h)
+            mu = a * self.h + self.residual
+            change = a_shift * (self.h + self.h_shift) + a * self.h_shift
+            return log + np.where(np.abs(change) < 0.5 * np.abs(mu), change / mu, 0.0)
 
     def log_powers(self, depth: int, log_weight: Array) -> tuple[Array, Array, Array, Array]:
         """(k, r, p, e), each [m, k]: mu^L = 2^k exp(r + i p) for L = depth, e the rounding of r, p.
@@ -355,7 +334,7 @@ class Multipliers:
         """
         if depth == 0:
             return 0.0
-        mu = np.abs(self.a[:, None] * self.h[None, :] + (1.0 if self.residual else 0.0))
+        mu = np.abs(self.a[:, None] * self.h + self.residual)
         wrong = self.a_error[:, None] * np.abs(self.h) + np.abs(self.a)[:, None] * self.h_error
         near = self.log.real * depth + log_weight > top - REACH
         i, j = np.nonzero((near | (wrong > 1e-3 * mu)) & (wrong > 0) & np.isfinite(log_weight))
@@ -371,8 +350,7 @@ class Multipliers:
     def _in_balls(self, i: int, j: int, depth: int) -> tuple[float, float, float]:
         with at_precision(_BITS):
             mu = _acb(self.a[i], self.a_shift[i]) * _acb(self.h[j], self.h_shift[j])
-            if self.residual:
-                mu = mu + 1
+            mu = mu + self.residual
             if mu.contains(0):
                 return 0.0, -np.inf, 0.0
             log, two = mu.log() * depth, flint.arb.const_log2()
