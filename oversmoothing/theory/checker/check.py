@@ -9,8 +9,7 @@ coefficient in the dominant mode, from left eigenvectors. A digest that fits is 
 """
 
 from collections.abc import Iterator
-from fractions import Fraction
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import flint
@@ -99,7 +98,7 @@ def compared(claim: Claim, rho_c: Any, rho_q: Any, margin: Any) -> tuple[str, st
     ):
         if stated is None:
             continue
-        inside = contained(ball, stated, at_least=None if name == "margin" else Fraction(0))
+        inside = contained(ball, stated, at_least=-inf if name == "margin" else 0.0)
         if inside is False:
             return f"{name} is {show(ball)}, outside the stated interval", ""
         if inside is None:
@@ -107,8 +106,7 @@ def compared(claim: Claim, rho_c: Any, rho_q: Any, margin: Any) -> tuple[str, st
     if verdict in ("UNDECIDED", "TRIVIAL"):
         return "", missing
     assert claim.margin is not None
-    low, high = claim.margin.low, claim.margin.high
-    above, below = low is not None and low > 0, high is not None and high < 0
+    above, below = claim.margin.low > 0, claim.margin.high < 0
     if {"SMOOTHING": not above, "NON_SMOOTHING": not below, "TIE": above or below}[verdict]:
         return f"the stated margin does not support {verdict}", ""
     if verdict == "TIE":
@@ -150,15 +148,17 @@ def _checks_of_start(given: Given, claim: Claim) -> Iterator[Check]:
         yield _check_verdict_x0(given, claim)
     if claim.depth is None or claim.eps is None:
         return
-    if given.A is None or not given.H or given.X0 is None:
+    both = spectra.with_polynomials(given)
+    if not given.rational:
         limit = "for A and H in fractions or binary64 only"
     elif (given.n - 1) * given.d > DEPTH_SIDE:
         limit = f"up to (n - 1) d = {DEPTH_SIDE} only"
-    elif all(spectra.has_polynomial(M, spectra.TIE_SIZE) for M in (given.A, given.H)):
-        yield check_depth(given.A, given.H, given.X0, claim.depth, claim.eps)
-        return
-    else:
+    elif both is None:
         limit = f"up to n, d = {spectra.TIE_SIZE} only, and with no endless numbers"
+    else:
+        assert given.X0 is not None
+        yield check_depth(*both, given.X0, claim.depth, claim.eps)
+        return
     yield Check(False, f"a depth is confirmed {limit}", beyond=True)
 
 
@@ -171,10 +171,8 @@ def _check_verdict_x0(given: Given, claim: Claim) -> Check:
     elif claim.coefficient is not None:
         # The dominant mode stays for ever, so that the state never becomes 0.
         outcome = "TRIVIAL" if len(set(map(tuple, X))) == 1 else claim.verdict
-    elif given.A is not None and all(
-        spectra.has_polynomial(M, spectra.TIE_SIZE) for M in (given.A, given.H)
-    ):
-        outcome = verdict_of(given.A, given.H, X)
+    elif both := spectra.with_polynomials(given):
+        outcome = verdict_of(*both, X)
     if outcome is None:
         return Check(False, "the modes of this X_0 could not be confirmed", beyond=True)
     if outcome != stated:
@@ -242,7 +240,7 @@ def check_genericity(given: Given, stated: Bounds, consensus: bool) -> Check:
         if ball is None or not ball > 0:
             continue
         # By the inequality of Cauchy and Schwarz it is at most 1.
-        inside = contained(ball, stated, Fraction(0), Fraction(1))
+        inside = contained(ball, stated, 0.0, 1.0)
         if inside is False:
             return Check(False, f"the coefficient is {show(ball)}, outside the stated interval")
         if inside:
@@ -279,10 +277,10 @@ def coefficient(given: Given, consensus: bool, bits: int) -> Any:
 
 def dominant(attention: spectra.Discs | None, value: spectra.Discs) -> tuple[int, int] | None:
     """The pair of largest |1 + h a| (a = 1 without attention), alone but for its conjugate."""
-    sides = ([flint.acb(1)], [True]), (value.boxes, value.single)
+    a_boxes, a_single = [flint.acb(1)], [True]
     if attention is not None:
-        sides = (attention.boxes, attention.single), (value.boxes, value.single)
-    (a_boxes, a_single), (h_boxes, h_single) = sides
+        a_boxes, a_single = attention.boxes, attention.single
+    h_boxes, h_single = value.boxes, value.single
     pairs = [(abs(1 + a * h), i, j) for i, a in enumerate(a_boxes) for j, h in enumerate(h_boxes)]
     # Balls are compared where they are disjoint, as one that wins is from all others.
     best, i, j = max(pairs)

@@ -6,6 +6,7 @@ comes from Krylov vectors modulo a prime and is verified over the integers.
 """
 
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from math import inf
 from typing import Any
@@ -167,7 +168,7 @@ def check_depth(A: Matrix, H: Matrix, X: Matrix, depth: int, eps: Fraction) -> C
 
 def _followed(course: "_Course", weight: Any, depth: int, eps: Fraction, bits: int) -> Check:
     """Layer by layer, in ever larger steps, over one mode of consensus of that weight."""
-    views = [view for view in (course.quotient, course.adapted(bits)) if view.contracts]
+    views = [view for view in (course.quotient, course.adapted(bits)) if view.excess]
     if not views:
         words = "no power of the quotient block is seen to be smaller than consensus"
         return Check(False, words, beyond=True)
@@ -190,10 +191,16 @@ def _followed(course: "_Course", weight: Any, depth: int, eps: Fraction, bits: i
 
 
 class _States:
-    """S^L y."""
+    """S^L y in some coordinates, of which HFC is at most `factor` times as large."""
 
-    def __init__(self, S: Any, y: Any) -> None:
-        self._powers, self._y = [S], y
+    def __init__(self, S: Any, y: Any, factor: Any = 1) -> None:
+        self._powers, self._y, self._factor = [S], y, factor
+
+    def _power(self, i: int) -> Any:
+        """S^(2^i)."""
+        while len(self._powers) <= i:
+            self._powers.append(self._powers[-1] * self._powers[-1])
+        return self._powers[i]
 
     def at(self, layer: int) -> Any:
         """S^layer y."""
@@ -203,39 +210,26 @@ class _States:
                 state = self._power(i) * state
         return state
 
-    def _power(self, i: int) -> Any:
-        while len(self._powers) <= i:
-            self._powers.append(self._powers[-1] * self._powers[-1])
-        return self._powers[i]
-
-
-class View(_States):
-    """S^L y in some coordinates, of which HFC is at most `factor` times as large."""
-
-    def __init__(self, S: Any, y: Any, factor: Any) -> None:
-        super().__init__(S, y)
-        self._factor = factor
-        # Bounds of ||S^m|| for m < 2^i, the last for every m if a norm below 1 was found.
-        self._excess = [flint.arb(1)]
-        self.contracts = self._contraction()
-
-    def _contraction(self) -> bool:
+    @cached_property
+    def excess(self) -> list[Any] | None:
+        """Bounds of ||S^m|| for m < 2^i, the last for every m; None unless a norm below 1 shows."""
+        bounds = [flint.arb(1)]
         for i in range(DOUBLINGS):
             size = two_norm(self._power(i))
             if size < 1:
-                return True
+                return bounds
             if not size.is_finite():
-                return False
-            self._excess.append(self._excess[-1] * size.max(flint.arb(1)))
-        return False
+                return None
+            bounds.append(bounds[-1] * size.max(flint.arb(1)))
+        return None
 
     def covered(self, layer: int, target: Any) -> float:
         """How many layers from this one on are seen to have HFC <= target: a power of 2, 0, inf."""
-        size = self._factor * norm(self.at(layer).entries())
-        if size * self._excess[-1] <= target:
-            return inf
-        reach = [i for i, excess in enumerate(self._excess) if size * excess <= target]
-        return 2 ** max(reach) if reach else 0
+        size, excess = self._factor * norm(self.at(layer).entries()), self.excess or []
+        reach = [i for i, bound in enumerate(excess) if size * bound <= target]
+        if not reach:
+            return 0
+        return inf if reach[-1] == len(excess) - 1 else 2 ** reach[-1]
 
 
 class _Course:
@@ -260,7 +254,7 @@ class _Course:
         one = flint.acb_mat(d, d, [int(i == j) for i in range(d) for j in range(d)])
         self._consensus = _States((one + self._H) * self._over, start)
 
-    def adapted(self, bits: int) -> View:
+    def adapted(self, bits: int) -> _States:
         """In coordinates in which both matrices are nearly diagonal, where such are found.
 
         There a matrix that is far from normal shows how fast its powers shrink.
@@ -280,7 +274,7 @@ class _Course:
         start = bases[0] * self._Y * bases[1].transpose()
         return self._view(matrices[0], matrices[1], start, factors[0] * factors[1])
 
-    def _view(self, B: Any, H: Any, Y: Any, factor: Any) -> View:
+    def _view(self, B: Any, H: Any, Y: Any, factor: Any) -> _States:
         """I + B (x) H on the rows of Y, over the growth."""
         b, h = B.tolist(), H.tolist()
         places = list(product(range(len(b)), range(len(h))))
@@ -288,7 +282,7 @@ class _Course:
             [(b[i][j] * h[p][q] + (i == j and p == q)) * self._over for j, q in places]
             for i, p in places
         ]
-        return View(flint.acb_mat(rows), flint.acb_mat(len(places), 1, Y.entries()), factor)
+        return _States(flint.acb_mat(rows), flint.acb_mat(len(places), 1, Y.entries()), factor)
 
     def squares(self, layer: int) -> tuple[Any, Any]:
         """HFC^2 and LFC^2 over growth^(2L): the mean is c - pi^T Q y."""

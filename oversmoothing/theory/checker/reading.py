@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import Any
 
 import flint
@@ -269,14 +270,14 @@ def _dense(W_V: Matrix, W_proj: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class Bounds:
-    """A closed interval, None where it has no end on that side."""
+    """A closed interval, -inf and inf where it has no end on that side."""
 
-    low: Fraction | None
-    high: Fraction | None
+    low: Fraction | float
+    high: Fraction | float
 
 
 def contained(
-    ball: Any, stated: Bounds, at_least: Fraction | None = None, at_most: Fraction | None = None
+    ball: Any, stated: Bounds, at_least: Fraction | float = -inf, at_most: Fraction | float = inf
 ) -> bool | None:
     """Whether every number of the ball is in the interval: None where some are and some are not.
 
@@ -284,19 +285,11 @@ def contained(
     """
     if not ball.is_finite():
         return None
-    low, high = fraction_of(ball.lower()), fraction_of(ball.upper())
-    if at_least is not None:
-        low, high = max(low, at_least), max(high, at_least)
-    if at_most is not None:
-        low, high = min(low, at_most), min(high, at_most)
-    if (stated.low is not None and high < stated.low) or (
-        stated.high is not None and low > stated.high
-    ):
+    ends = (fraction_of(end) for end in (ball.lower(), ball.upper()))
+    low, high = (min(max(end, at_least), at_most) for end in ends)
+    if high < stated.low or low > stated.high:
         return False
-    inside = (stated.low is None or stated.low <= low) and (
-        stated.high is None or high <= stated.high
-    )
-    return True if inside else None
+    return True if stated.low <= low and high <= stated.high else None
 
 
 def fraction_of(end: Any) -> Fraction:
@@ -385,9 +378,9 @@ def _bounds(value: Any) -> Bounds:
     where there is no end on that side."""
     if not isinstance(value, list) or len(value) != 2:
         raise NotACertificate("an interval has two ends")
-    low = None if value[0] == "-inf" else _end(value[0])
-    high = None if value[1] == "inf" else _end(value[1])
-    if low is not None and high is not None and low > high:
+    low = -inf if value[0] == "-inf" else _end(value[0])
+    high = inf if value[1] == "inf" else _end(value[1])
+    if low > high:
         raise NotACertificate("an interval with its ends exchanged")
     return Bounds(low, high)
 
@@ -401,6 +394,6 @@ def _coefficient(value: Any, verdict: str) -> Bounds:
     if verdict not in MODES or value["mode"] != MODES[verdict]:
         raise NotACertificate(f"mode {shown(value['mode'])} does not go with {verdict}")
     bounds = _bounds(value["coefficient"])
-    if bounds.low is None or bounds.high is None or bounds.low <= 0 or bounds.high > 1:
+    if bounds.low <= 0 or bounds.high > 1:
         raise NotACertificate("a coefficient that is not 0 lies above 0 and up to 1")
     return bounds

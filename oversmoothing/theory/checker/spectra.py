@@ -42,6 +42,14 @@ def has_polynomial(M: Matrix, size: int) -> bool:
     return True
 
 
+def with_polynomials(given: Given) -> tuple[Matrix, Matrix] | None:
+    """A and H where both are in fractions and their characteristic polynomials are computed."""
+    if given.A is None or not given.H:
+        return None
+    small = all(has_polynomial(M, TIE_SIZE) for M in (given.A, given.H))
+    return (given.A, given.H) if small else None
+
+
 @dataclass(frozen=True)
 class Discs:
     """One box for each eigenvalue; discs that meet share the box around their union.

@@ -16,7 +16,7 @@ from typing import Any
 import flint
 
 from oversmoothing.theory.checker.reading import Check, Given, Matrix
-from oversmoothing.theory.checker.spectra import TIE_SIZE, exact, has_polynomial, maximum
+from oversmoothing.theory.checker.spectra import TIE_SIZE, exact, maximum, with_polynomials
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,9 @@ class Polynomial:
     def degree(self) -> int:
         return int(self.poly.degree())
 
-    @property
-    def is_x(self) -> bool:
-        """Whether its root is 0."""
-        return self.degree == 1 and self.poly[0] == 0
-
-    @property
-    def is_one(self) -> bool:
-        """Whether its root is 1."""
-        return self.degree == 1 and self.poly[0] == -self.poly[1]
+    def has_root(self, x: int) -> bool:
+        """Whether this integer is its one root."""
+        return self.degree == 1 and self.poly(x) == 0
 
 
 @dataclass(frozen=True)
@@ -69,9 +63,9 @@ class Pair:
     @property
     def key(self) -> frozenset[Any]:
         """Equal for modes of equal moduli by their form alone: h a = 0, a = 1, joint conjugates."""
-        if self.h.of.is_x or (self.a is not None and self.a.of.is_x):
+        if self.h.of.has_root(0) or (self.a is not None and self.a.of.has_root(0)):
             return frozenset(["one"])
-        a = None if self.a is None or self.a.of.is_one else self.a
+        a = None if self.a is None or self.a.of.has_root(1) else self.a
         straight = (self.h.number, self.h.index, *((a.number, a.index) if a else (-1, -1)))
         mirrored = (self.h.number, self.h.conjugate, *((a.number, a.conjugate) if a else (-1, -1)))
         return frozenset((straight, mirrored))
@@ -83,20 +77,22 @@ class Pair:
         if self.a is None:
             return p
         q = self.a.of.power
-        if self.h.of.is_x:
-            return min(p, q) if self.a.of.is_x else p
-        return q if self.a.of.is_x else p + q - 1
+        if self.h.of.has_root(0):
+            return min(p, q) if self.a.of.has_root(0) else p
+        return q if self.a.of.has_root(0) else p + q - 1
 
 
 def polynomials(M: Matrix, without_one: bool = False) -> list[Polynomial]:
     """The irreducible factors of the characteristic polynomial of M, of attention without one 1."""
     dense = exact(M)
-    factors = dense.charpoly().numer().factor()[1]
-    simple = all(multiplicity == 1 for _, multiplicity in factors)
-    least = factors if simple else dense.minpoly().numer().factor()[1]
+    factors = least = dense.charpoly().numer().factor()[1]
+    if any(multiplicity > 1 for _, multiplicity in factors):
+        least = dense.minpoly().numer().factor()[1]
     powers = {str(f): int(e) for f, e in least}
     pairs = [(Polynomial(f, powers[str(f)]), multiplicity) for f, multiplicity in factors]
-    return [f for f, multiplicity in pairs if not (without_one and f.is_one and multiplicity == 1)]
+    return [
+        f for f, multiplicity in pairs if not (without_one and f.has_root(1) and multiplicity == 1)
+    ]
 
 
 Sides = tuple[list[Pair], list[Pair]]
@@ -131,15 +127,10 @@ class Modes:
         for number, factor in enumerate(factors, first):
             if kept is not None and number not in kept:
                 continue
-            balls = [root for root, _ in factor.poly.complex_roots()]
-            for index, ball in enumerate(balls):
-                # Part by part: a mirrored ball is rounded, and may meet those of close roots.
-                (conjugate,) = (
-                    k
-                    for k, other in enumerate(balls)
-                    if other.real.overlaps(ball.real) and (other.imag + ball.imag).contains(0)
-                )
-                roots.append(Root(factor, number, index, conjugate, ball))
+            for index, (ball, _) in enumerate(factor.poly.complex_roots()):
+                # FLINT lists the real roots first, then the pairs, the upper one before the lower.
+                step = (ball.imag > 0) - (ball.imag < 0)
+                roots.append(Root(factor, number, index, index + step, ball))
         return roots
 
 
@@ -151,7 +142,7 @@ def _same(first: Root | None, second: Root | None) -> bool:
 
 
 def _pair(h: Root, a: Root | None) -> Pair:
-    if a is None or a.of.is_one:
+    if a is None or a.of.has_root(1):
         multiplier = 1 + h.ball
     elif h.of.degree == a.of.degree == 1:
         # Rounded once: 1 + h a = 0 has to be exactly that.
@@ -224,12 +215,11 @@ def check_tie(
         return Check(
             False, "a tie is confirmed for A and H in fractions or binary64 only", beyond=True
         )
-    assert given.A is not None
-    if not (has_polynomial(given.A, TIE_SIZE) and has_polynomial(given.H, TIE_SIZE)):
+    both = with_polynomials(given)
+    if both is None:
         words = f"a tie is confirmed up to n, d = {TIE_SIZE} only, and with no endless numbers"
         return Check(False, words, beyond=True)
-    modes = Modes(given.A, given.H)
-    answer = tied(modes, lambda sides, bits: (largest(sides[0]), largest(sides[1])))
+    answer = tied(Modes(*both), lambda sides, bits: (largest(sides[0]), largest(sides[1])))
     if isinstance(answer, float):
         words = f"the tie would take {answer:.0f} bits to confirm, more than are spent"
         return Check(False, words, beyond=True)
