@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from tests.forgeries.forging import copied, sealed
-from tests.forgeries.kinds import MATRICES, WORDS, Body, Forgery, at, replaced
+from tests.forgeries.forging import claiming
+from tests.forgeries.kinds import MATRICES, WORDS, Body, Forgery, changed, edited, where, without
 
 # ------------------------------------------------------------------------------ words and counts
 
@@ -16,7 +16,12 @@ from tests.forgeries.kinds import MATRICES, WORDS, Body, Forgery, at, replaced
 def words() -> Iterator[tuple[str, Forgery]]:
     for field in ("verdict", "verdict_x0"):
         for word in WORDS:
-            yield f"claim.{field} is {word}", another_word(field, word)
+            # UNDECIDED is no lie about a verdict, so it is given radii that are none.
+            lie = changed(("claim", field), lambda old, word=word: word)
+            if (field, word) == ("verdict", "UNDECIDED"):
+                lie = with_claims(verdict=word, rho_consensus=[(-3.0).hex(), (-2.0).hex()])
+            decided = where(lambda body: body["claim"]["verdict"] != "UNDECIDED", lie)
+            yield f"claim.{field} is {word}", decided
         for name, change in (
             ("in small letters", str.lower),
             ("with a space", lambda word: word + " "),
@@ -25,8 +30,13 @@ def words() -> Iterator[tuple[str, Forgery]]:
         ):
             yield f"claim.{field} {name}", changed(("claim", field), change)
     for mode in ("consensus", "quotient", "both", "Consensus"):
-        yield f"genericity.mode is {mode}", another_mode(mode)
-        yield f"a claim of genericity for {mode} where there is none", lifted_genericity(mode)
+        yield (
+            f"genericity.mode is {mode}",
+            changed(("claim", "genericity", "mode"), lambda old, mode=mode: mode),
+        )
+        content = {"mode": mode, "coefficient": [(0.001).hex(), (0.002).hex()]}
+        lifted = where(lacks("genericity"), with_claims(genericity=content))
+        yield f"a claim of genericity for {mode} where there is none", lifted
     for field in ("jordan_consensus", "jordan_quotient"):
         for name, change in (
             ("one more", lambda size: size + 1),
@@ -38,85 +48,24 @@ def words() -> Iterator[tuple[str, Forgery]]:
         ):
             yield f"claim.{field} is {name}", changed(("claim", field), change)
         yield f"claim.{field} is endless", endless(field)
-        yield f"claim.{field} alone", alone(field)
-    yield (
-        "Jordan blocks where there is no tie",
-        with_claims(lambda claim: claim["verdict"] != "TIE", jordan_consensus=1, jordan_quotient=1),
-    )
-    yield (
-        "Jordan blocks 5 and 5 at a tie",
-        with_claims(lambda claim: claim["verdict"] == "TIE", jordan_consensus=5, jordan_quotient=5),
-    )
-
-
-def another_word(field: str, word: str) -> Forgery:
-    """UNDECIDED is no lie about a verdict, so it is given radii that are none."""
-
-    def forgery(body: Body) -> str | None:
-        claim = body["claim"]
-        if field not in claim or claim[field] == word or claim["verdict"] == "UNDECIDED":
-            return None
-        copy = copied(body)
-        copy["claim"][field] = word
-        if (field, word) == ("verdict", "UNDECIDED"):
-            copy["claim"]["rho_consensus"] = [(-3.0).hex(), (-2.0).hex()]
-        return sealed(copy)
-
-    return forgery
-
-
-def changed(path: tuple[str, ...], change: Any) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        found = at(body, path)
-        return None if found is None else replaced(body, path, change(found))
-
-    return forgery
-
-
-def another_mode(mode: str) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        found = at(body, ("claim", "genericity", "mode"))
-        if found in (None, mode):
-            return None
-        return replaced(body, ("claim", "genericity", "mode"), mode)
-
-    return forgery
-
-
-def lifted_genericity(mode: str) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        if "genericity" in body["claim"]:
-            return None
-        content = {"mode": mode, "coefficient": [(0.001).hex(), (0.002).hex()]}
-        return replaced(body, ("claim", "genericity"), content)
-
-    return forgery
+        yield f"claim.{field} alone", without("claim", field)
+    for name, tie, size in (("where there is no tie", False, 1), ("5 and 5 at a tie", True, 5)):
+        blocks = with_claims(jordan_consensus=size, jordan_quotient=size)
+        applies = where(lambda body, tie=tie: (body["claim"]["verdict"] == "TIE") is tie, blocks)
+        yield f"Jordan blocks {name}", applies
 
 
 def endless(field: str) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        if field not in body["claim"]:
-            return None
-        return replaced(body, ("claim", field), 777_777_777).replace("777777777", "7" * 5000)
-
-    return forgery
+    number = changed(("claim", field), lambda old: 777_777_777)
+    return lambda body: (text := number(body)) and text.replace("777777777", "7" * 5000)
 
 
-def alone(field: str) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        copy = copied(body)
-        return None if copy["claim"].pop(field, None) is None else sealed(copy)
-
-    return forgery
+def with_claims(**claims: Any) -> Forgery:
+    return lambda body: claiming(body, **claims)
 
 
-def with_claims(applies: Any, **claims: Any) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        copy = copied(body)
-        copy["claim"] |= claims
-        return sealed(copy) if applies(body["claim"]) else None
-
-    return forgery
+def lacks(part: str) -> Callable[[Body], bool]:
+    return lambda body: part not in body["claim"]
 
 
 # ----------------------------------------------------------------------------------------- depths
@@ -143,15 +92,16 @@ def depths() -> Iterator[tuple[str, Forgery]]:
         yield f"claim.eps is {eps[:12]!r}", changed(("claim", "eps"), lambda old, eps=eps: eps)
     yield "claim.depth is endless", endless("depth")
     for field in ("eps", "depth"):
-        yield f"claim.{field} alone", alone(field)
+        yield f"claim.{field} alone", without("claim", field)
+    far = {"eps": "1/1000", "depth": 10**6}
+    yield "a depth where there is none", where(lacks("depth"), with_claims(**far))
     yield (
-        "a depth where there is none",
-        with_claims(lambda claim: "depth" not in claim, eps="1/1000", depth=10**6),
+        "a depth and SMOOTHING where there is none",
+        where(
+            lambda body: body["claim"].get("verdict_x0", "SMOOTHING") != "SMOOTHING",
+            with_claims(**far, verdict_x0="SMOOTHING"),
+        ),
     )
-    yield "a depth and SMOOTHING where there is none", with_claims(
-        lambda claim: claim.get("verdict_x0", "SMOOTHING") != "SMOOTHING",
-        eps="1/1000", depth=10**6, verdict_x0="SMOOTHING",
-    )  # fmt: skip
 
 
 # ----------------------------------------------------------------------------------------- inputs
@@ -183,7 +133,7 @@ def inputs() -> Iterator[tuple[str, Forgery]]:
             ("with a text for a row", lambda rows: ["11", *rows[1:]]),
         ):
             yield f"{matrix} {name}", changed(("input", matrix), change)
-        yield f"{matrix} left out", without_matrix(matrix)
+        yield f"{matrix} left out", without("input", matrix)
     yield (
         "numbers of another kind",
         changed(
@@ -201,51 +151,38 @@ def inputs() -> Iterator[tuple[str, Forgery]]:
         "logits masked whole",
         changed(("input", "logits"), lambda rows: [["-inf"] * len(rows), *rows[1:]]),
     )
-    yield "A and logits", both("A", "logits")
-    yield "H and a factor", both("H", "W_V")
-    yield "another H", where("rho_consensus", changed(("input", "H"), shifted))
-    yield "another factor", where("genericity", changed(("input", "W_V"), scaled))
-    yield "X0 of zeros", where("genericity", changed(("input", "X0"), zeros))
-    yield "X0 at consensus", where("depth", changed(("input", "X0"), flat))
+    for name, first, second in (("A and logits", "A", "logits"), ("H and a factor", "H", "W_V")):
+        yield (
+            name,
+            edited(("input", first), lambda at, key, second=second: at.update({second: at[key]})),
+        )
+    for name, claimed, matrix, change in (
+        ("another H", "rho_consensus", "H", shifted),
+        ("another factor", "genericity", "W_V", scaled),
+        ("X0 of zeros", "genericity", "X0", zeros),
+        ("X0 at consensus", "depth", "X0", flat),
+    ):
+        applies = where(
+            lambda body, claimed=claimed: claimed in body["claim"],
+            changed(("input", matrix), change),
+        )
+        yield name, applies
 
 
 def with_entry(matrix: str, entry: Any) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        rows = at(body, ("input", matrix))
-        if rows is None:
-            return None
-        return replaced(body, ("input", matrix), [[entry, *rows[0][1:]], *rows[1:]])
-
-    return forgery
-
-
-def without_matrix(matrix: str) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        copy = copied(body)
-        return None if copy["input"].pop(matrix, None) is None else sealed(copy)
-
-    return forgery
+    return changed(("input", matrix), lambda rows: [[entry, *rows[0][1:]], *rows[1:]])
 
 
 def other_attention(rows: Any) -> Forgery:
     """For a case of two tokens in fractions whose A says something else."""
-
-    def forgery(body: Body) -> str | None:
-        found = at(body, ("input", "A"))
-        plain = found is not None and len(found) == 2 and body["input"]["numbers"] == "fractions"
-        if not plain or found == rows or body["claim"]["verdict"] == "TIE":
-            return None
-        return replaced(body, ("input", "A"), rows)
-
-    return forgery
-
-
-def both(first: str, second: str) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        found = at(body, ("input", first))
-        return None if found is None else replaced(body, ("input", second), found)
-
-    return forgery
+    return where(
+        lambda body: (
+            body["input"]["numbers"] == "fractions"
+            and len(body["input"].get("A", ())) == 2
+            and body["claim"]["verdict"] != "TIE"
+        ),
+        changed(("input", "A"), lambda old: rows),
+    )
 
 
 def scaled(rows: list[list[str]]) -> list[list[str]]:
@@ -271,11 +208,6 @@ def zeros(rows: list[list[str]]) -> list[list[str]]:
 
 def flat(rows: list[list[str]]) -> list[list[str]]:
     return [rows[0]] * len(rows)
-
-
-def where(claimed: str, forgery: Forgery) -> Forgery:
-    """Only of a certificate that makes such a claim."""
-    return lambda body: forgery(body) if claimed in body["claim"] else None
 
 
 # ------------------------------------------------------------------------------------- the file

@@ -30,9 +30,11 @@ FIELDS = {
     ),
     "genericity": ("mode", "coefficient"),
 }  # fmt: skip
-WRONG_TYPES = {
-    "null": None, "a truth value": True, "a float": 0.5, "an empty text": "", "an empty list": [],
-    "an empty object": {}, "a list of itself": None, "an object of itself": None,
+WRONG_TYPES: dict[str, Callable[[str, Any], Any]] = {
+    "null": lambda key, x: None, "a truth value": lambda key, x: True,
+    "a float": lambda key, x: 0.5, "an empty text": lambda key, x: "",
+    "an empty list": lambda key, x: [], "an empty object": lambda key, x: {},
+    "a list of itself": lambda key, x: [x], "an object of itself": lambda key, x: {key: x},
 }  # fmt: skip
 WORDS = ("SMOOTHING", "NON_SMOOTHING", "TIE", "TRIVIAL", "UNDECIDED", "UNDEFINED")
 MATRICES = ("A", "logits", "H", "W_V", "W_proj", "X0")
@@ -51,11 +53,36 @@ def at(body: Body, path: tuple[str, ...]) -> Any:
     return body
 
 
-def replaced(body: Body, path: tuple[str, ...], value: Any) -> str:
-    """The certificate with another value there."""
-    copy = copied(body)
-    at(copy, path[:-1])[path[-1]] = value
-    return sealed(copy)
+def edited(path: tuple[str, ...], edit: Callable[[Body, str], Any]) -> Forgery:
+    """Edited in the object that holds the key, where something lies at the path and changes."""
+
+    def forgery(body: Body) -> str | None:
+        if at(body, path) is None:
+            return None
+        copy = copied(body)
+        edit(at(copy, path[:-1]), path[-1])
+        if json.dumps(copy) == json.dumps(body):
+            return None
+        # With a digest that fits where one can be computed.
+        whole = {"schema_version", "kind", "input", "claim"} <= copy.keys()
+        return sealed(copy) if whole else json.dumps(copy | {"digest": body["digest"]})
+
+    return forgery
+
+
+def changed(path: tuple[str, ...], change: Callable[[Any], Any]) -> Forgery:
+    """With something else in the place of what lies there."""
+    return edited(path, lambda place, key: place.update({key: change(place[key])}))
+
+
+def without(*path: str) -> Forgery:
+    """Without what lies there."""
+    return edited(path, lambda place, key: place.pop(key))
+
+
+def where(applies: Callable[[Body], bool], forgery: Forgery) -> Forgery:
+    """Of some certificates alone."""
+    return lambda body: forgery(body) if applies(body) else None
 
 
 # ------------------------------------------------------------------------------- form of the file
@@ -65,57 +92,24 @@ def forms() -> Iterator[tuple[str, Forgery]]:
     for place, fields in FIELDS.items():
         for field in fields:
             path = (*PLACES[place], field)
-            for name, value in WRONG_TYPES.items():
-                yield f"{place}.{field} is {name}", of_another_type(path, name, value)
-            yield f"{place}.{field} under another name", renamed(path)
-            yield f"{place}.{field} in capitals", in_capitals(path)
+            for name, of in WRONG_TYPES.items():
+                other = edited(path, lambda at, key, of=of: at.update({key: of(key, at[key])}))
+                yield f"{place}.{field} is {name}", other
+            yield (
+                f"{place}.{field} under another name",
+                edited(path, lambda at, key: at.update({key + "_": at.pop(key)})),
+            )
+            yield (
+                f"{place}.{field} in capitals",
+                edited(path, lambda at, key: at.update({key.swapcase(): at.pop(key)})),
+            )
             yield f"{place}.{field} twice", repeated(field)
         for extra, value in (
             ("reason", "it is so"), ("method", {"name": "exact"}), ("comment", ""),
             ("status", "NON_ZERO"), ("provenance", {"python": "3"}), ("", None), ("A ", []),
         ):  # fmt: skip
-            yield f"{place} with a further part {extra!r}", with_a_part(PLACES[place], extra, value)
-
-
-def of_another_type(path: tuple[str, ...], name: str, value: Any) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        found = at(body, path)
-        if found is None:
-            return None
-        of_itself = {"a list of itself": [found], "an object of itself": {path[-1]: found}}
-        return replaced(body, path, of_itself.get(name, value))
-
-    return forgery
-
-
-def renamed(path: tuple[str, ...]) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        copy, found = copied(body), at(body, path)
-        if found is None:
-            return None
-        del at(copy, path[:-1])[path[-1]]
-        at(copy, path[:-1])[path[-1] + "_"] = found
-        return resealed(body, copy)
-
-    return forgery
-
-
-def in_capitals(path: tuple[str, ...]) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        copy, found = copied(body), at(body, path)
-        if found is None:
-            return None
-        del at(copy, path[:-1])[path[-1]]
-        at(copy, path[:-1])[path[-1].swapcase()] = found
-        return resealed(body, copy)
-
-    return forgery
-
-
-def resealed(body: Body, copy: Body) -> str:
-    """With a digest that fits where one can be computed."""
-    whole = {"schema_version", "kind", "input", "claim"} <= copy.keys()
-    return sealed(copy) if whole else json.dumps(copy | {"digest": body["digest"]})
+            further = with_a_part(PLACES[place], extra, value)
+            yield f"{place} with a further part {extra!r}", further
 
 
 def repeated(field: str) -> Forgery:
@@ -134,7 +128,12 @@ def repeated(field: str) -> Forgery:
 
 def with_a_part(path: tuple[str, ...], key: str, value: Any) -> Forgery:
     def forgery(body: Body) -> str | None:
-        return replaced(body, (*path, key), value) if at(body, path) is not None else None
+        copy = copied(body)
+        place = at(copy, path)
+        if place is None:
+            return None
+        place[key] = value
+        return sealed(copy)
 
     return forgery
 
@@ -189,31 +188,21 @@ def intervals() -> Iterator[tuple[str, Forgery]]:
     for path in INTERVALS:
         name = ".".join(path)
         for side in ends_beside(1.0, 2.0):
-            yield f"{name} {side}", beside(path, side)
+            yield f"{name} {side}", changed(path, lambda ends, side=side: beside(ends, side))
         for spelling, spell in SPELLED.items():
-            yield f"{name} {spelling}", spelled(path, spell)
+            yield (
+                f"{name} {spelling}",
+                changed(
+                    path,
+                    lambda ends, spell=spell: ends if {"inf", "-inf"} & {*ends} else spell(*ends),
+                ),
+            )
 
 
-def beside(path: tuple[str, ...], side: str) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        found = at(body, path)
-        if found is None:
-            return None
-        low, high = map(float.fromhex, found)
-        ends = ends_beside(low, high)[side]
-        if any(map(math.isnan, ends)) or not (ends[0] > high or ends[1] < low):
-            return None
-        texts = [x.hex() if math.isfinite(x) else str(x) for x in ends]
-        return replaced(body, path, texts)
-
-    return forgery
-
-
-def spelled(path: tuple[str, ...], spell: Any) -> Forgery:
-    def forgery(body: Body) -> str | None:
-        found = at(body, path)
-        if found is None or not {"inf", "-inf"}.isdisjoint(found):
-            return None
-        return replaced(body, path, spell(*found))
-
-    return forgery
+def beside(ends: list[str], side: str) -> list[str]:
+    """An interval that holds nothing of this one, or the same where there is none there."""
+    low, high = map(float.fromhex, ends)
+    other = ends_beside(low, high)[side]
+    if any(map(math.isnan, other)) or not (other[0] > high or other[1] < low):
+        return ends
+    return [x.hex() if math.isfinite(x) else str(x) for x in other]
