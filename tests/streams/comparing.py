@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf, log
+from typing import Any
 
 from oversmoothing.theory.streams.stream_verdict import StreamVerdict, stream_verdict
 from oversmoothing.theory.streams.streams import Streams, read_streams
 
 from .drawing import Drawn, Rationals, draw
-from .iterated import Growth, growth, mixture
+from .iterated import Growth, array, growth, identity, mixture
 
 RIGHT, WRONG, UNDECIDED, CLOSE = "right", "wrong", "undecided", "too close to iterate"
 # log_2 of the depths: at first, and where strict verdicts lie closer than that tells.
@@ -152,24 +153,18 @@ def _streams(
 
 def _agreed(case: Drawn, R: Rationals, depth: int) -> Finding:
     """tau(R^L) by multiplying L times."""
-    before: Rationals = []
-    power = [[Fraction(int(i == j)) for j in range(len(R))] for i in range(len(R))]
-    columns = None
+    power = before = identity(len(R))
     for _ in range(depth):
-        before = power
-        columns = list(zip(*power, strict=True))
-        power = [[sum(a * b for a, b in zip(r, c, strict=True)) for c in columns] for r in R]
+        before, power = power, power @ array(R)
         if depth > 200:
-            power = [[Fraction(x).limit_denominator(2**200) for x in row] for row in power]
+            power = array([[Fraction(x).limit_denominator(2**200) for x in row] for row in power])
     right = _tau(power) <= _EPS and (depth == 0 or _tau(before) > _EPS)
     return Finding(case, "agree from", RIGHT if right else WRONG, str(depth),
                    f"{float(_tau(power)):.3g}")  # fmt: skip
 
 
-def _tau(R: Rationals) -> Fraction:
-    return max(
-        sum((abs(x - y) for x, y in zip(a, b, strict=True)), Fraction(0)) / 2 for a in R for b in R
-    )
+def _tau(R: Any) -> Fraction:
+    return max(abs(a - b).sum() for a in R for b in R) / Fraction(2)
 
 
 def _mixed(case: Drawn, true: Drawn, said: StreamVerdict) -> Iterator[Finding]:

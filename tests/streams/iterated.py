@@ -10,8 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, lcm, log
+from typing import Any
 
 import flint
+import numpy as np
+from numpy.typing import NDArray
 
 from .drawing import Drawn, Rationals
 
@@ -26,87 +29,60 @@ class Growth:
     whole: float
 
 
-def kronecker(X: Rationals, Y: Rationals) -> Rationals:
-    return [[x * y for x in p for y in q] for p in X for q in Y]
+def array(M: Any) -> NDArray[Any]:
+    """Fractions in an array: NumPy's products of it are exact."""
+    return np.array(M, dtype=object)
 
 
-def product(X: Rationals, Y: Rationals) -> Rationals:
-    columns = list(zip(*Y, strict=True))
-    return [[sum((a * b for a, b in zip(r, c, strict=True)), Fraction(0)) for c in columns]
-            for r in X]  # fmt: skip
+def identity(k: int) -> NDArray[Any]:
+    return np.eye(k, dtype=object)
 
 
-def identity(k: int) -> Rationals:
-    return [[Fraction(int(i == j)) for j in range(k)] for i in range(k)]
+def outer(case: Drawn) -> NDArray[Any]:
+    return np.outer(array(case.p), array(case.q))
 
 
-def operator(case: Drawn) -> Rationals:
+def operator(case: Drawn) -> NDArray[Any]:
     """R (x) I + (p q^T) (x) H (x) A on states listed stream by stream, feature by feature."""
-    n, d = len(case.A), len(case.H)
-    outer = [[x * y for y in case.q] for x in case.p]
-    kept = kronecker(case.R, identity(n * d))
-    added = kronecker(outer, kronecker(case.H, case.A))
-    return [[x + y for x, y in zip(a, b, strict=True)] for a, b in zip(kept, added, strict=True)]
+    A, H, R = map(array, (case.A, case.H, case.R))
+    return np.kron(R, identity(len(A) * len(H))) + np.kron(outer(case), np.kron(H, A))
 
 
-def stationary(A: Rationals) -> list[Fraction]:
+def stationary(A: Rationals) -> NDArray[Any]:
     """A row vector pi with pi A = pi and sum 1, by elimination."""
     n = len(A)
-    rows = [[A[j][i] - int(i == j) for j in range(n)] + [Fraction(0)] for i in range(n)]
-    rows.append([Fraction(1)] * n + [Fraction(1)])
-    pivots: list[int] = []
-    for column in range(n):
-        k = next((i for i in range(len(pivots), n + 1) if rows[i][column]), None)
-        if k is None:
-            continue
-        here = len(pivots)
-        rows[here], rows[k] = rows[k], rows[here]
-        rows[here] = [x / rows[here][column] for x in rows[here]]
-        for i in range(n + 1):
-            if i != here and rows[i][column]:
-                factor = rows[i][column]
-                rows[i] = [x - factor * y for x, y in zip(rows[i], rows[here], strict=True)]
-        pivots.append(column)
+    system = np.vstack((array(A).T - identity(n), np.ones((1, n), dtype=object)))
+    reduced, rank = flint.fmpq_mat(_flint(np.c_[system, [0] * n + [1]])).rref()
     pi = [Fraction(0)] * n
-    for i, column in enumerate(pivots):
-        pi[column] = rows[i][n]
-    return pi
+    for row in reduced.tolist()[:rank]:
+        column = next(j for j, x in enumerate(row) if x)
+        pi[column] = Fraction(int(row[n].p), int(row[n].q))
+    return array([pi])
 
 
-def reached(case: Drawn) -> Rationals:
-    """Vectors of streams that copies of one state reach, under R and under p q^T alike."""
-    outer = [[x * y for y in case.q] for x in case.p]
-    basis: Rationals = []
-    waiting = [[Fraction(1)] * len(case.R)]
+def reached(case: Drawn) -> NDArray[Any]:
+    """Columns of streams that copies of one state reach, under R and under p q^T alike."""
+    basis: list[NDArray[Any]] = []
+    waiting = [array([1] * len(case.R))]
     while waiting:
         v = waiting.pop(0)
-        if _rank([*basis, v]) > len(basis):
+        if flint.fmpq_mat(_flint(array([*basis, v]))).rank() > len(basis):
             basis.append(v)
-            for M in (case.R, outer):
-                waiting.append([row[0] for row in product(M, [[x] for x in v])])
-    return basis
+            waiting += [M @ v for M in (array(case.R), outer(case))]
+    return array(basis).T
 
 
 def growth(case: Drawn, squarings: int) -> Growth:
     """Over L to 2 L layers, L = 2^squarings, of all starts at once."""
     s, n, d = len(case.R), len(case.A), len(case.H)
     layer, scale = _integers(operator(case))
-    starts = (
-        identity(s)
-        if case.start == "generic"
-        else [list(c) for c in zip(*reached(case), strict=True)]
-    )
-    S, _ = _integers(kronecker(starts, identity(n * d)))
-    mean = [[Fraction(1, n)] * n for _ in range(n)]
-    P = [[x - y for x, y in zip(a, b, strict=True)] for a, b in zip(identity(n), mean, strict=True)]
+    starts = identity(s) if case.start == "generic" else reached(case)
+    S, _ = _integers(np.kron(starts, identity(n * d)))
+    apart = identity(s) - array([[int(j == s - 1) for j in range(s)]] * s)
     parts = {
-        "quotient": kronecker(identity(s * d), P),
-        "consensus": kronecker(identity(s * d), [stationary(case.A)]),
-        "apart": kronecker(
-            [[Fraction(int(k == j) - int(j == s - 1)) for j in range(s)] for k in range(s - 1)]
-            or [[Fraction(0)] * s],
-            identity(n * d),
-        ),
+        "quotient": np.kron(identity(s * d), identity(n) - Fraction(1, n)),
+        "consensus": np.kron(identity(s * d), stationary(case.A)),
+        "apart": np.kron(apart, identity(n * d)),
         "whole": identity(s * n * d),
     }
     for _ in range(squarings):
@@ -128,21 +104,17 @@ def mixture(case: Drawn, squarings: int) -> list[float]:
     for _ in range(squarings):
         layer = layer * layer
     entries = layer.tolist()
-    i, j = max(
-        ((i, j) for i in range(s * n * d) for j in range(s * n * d)),
-        key=lambda place: abs(int(entries[place[0]][place[1]])),
-    )
+    i, j = max(np.ndindex(s * n * d, s * n * d), key=lambda at: abs(int(entries[at[0]][at[1]])))
     top = int(entries[i][j])
     return [float(Fraction(int(entries[k * n * d + i % (n * d)][j]), top)) for k in range(s)]
 
 
-def _rank(rows: Rationals) -> int:
-    return int(flint.fmpq_mat([[flint.fmpq(x.numerator, x.denominator) for x in r]
-                               for r in rows]).rank())  # fmt: skip
+def _flint(M: NDArray[Any]) -> list[list[flint.fmpq]]:
+    return [[flint.fmpq(x.numerator, x.denominator) for x in row] for row in M]
 
 
-def _integers(M: Rationals) -> tuple[flint.fmpz_mat, int]:
-    scale = lcm(*(x.denominator for row in M for x in row))
+def _integers(M: NDArray[Any]) -> tuple[flint.fmpz_mat, int]:
+    scale = lcm(*(x.denominator for x in M.flat))
     return flint.fmpz_mat([[int(x * scale) for x in row] for row in M]), scale
 
 
