@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from oversmoothing.theory.depth.ratios import squared_norms
-from oversmoothing.theory.depth.recurrence import Powers, square
+from oversmoothing.theory.depth.recurrence import Powers, layer_rows, square
 from oversmoothing.theory.layer.attention import (
     complement_basis,
     perron_deviation,
@@ -25,7 +25,7 @@ from oversmoothing.theory.layer.attention import (
 )
 from oversmoothing.theory.layer.layer import check_attention, check_square, check_states
 from oversmoothing.theory.numbers import exact
-from oversmoothing.theory.numbers.exact import Matrix, plus_identity, to_flint
+from oversmoothing.theory.numbers.exact import Matrix, to_flint
 from oversmoothing.theory.numbers.rounding import at_precision, norm, to_ball
 from oversmoothing.theory.spectra.layer_discs import largest_modulus, multipliers, radius_in_balls
 from oversmoothing.theory.support.errors import InputError
@@ -228,29 +228,18 @@ def first_depth(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction, depth: int) -> 
     n, d = len(A), len(H)
     if depth * (n * d) ** 2 > _LOOKED_AT:
         return depth
-    pi = exact.exact_stationary(A, [list(range(n))])
-    away = plus_identity(exact.uniform(n), -1)
-    eta = [Fraction(1, n) - p for p in pi]
-    with at_precision(256):
-        # HFC and c row by row; the mean is c + (1/n - pi)^T HFC (T1d).
-        T, C = (
-            flint.arb_mat(to_flint(plus_identity(M)))
-            for M in (exact.kronecker(exact.product(away, A), H), H)
-        )
-        starts = exact.product(away, X0), [exact.weighted_mean(pi, X0)]
-        hfc, c = (
-            Powers(M, flint.arb_mat([[to_ball(x)] for row in X for x in row]))
-            for M, X in zip((T, C), starts, strict=True)
-        )
-        E = flint.arb_mat(to_flint(exact.kronecker([eta], exact.identity(d))))
-        bound = to_ball(eps * eps * n)
+    # ||X||^2 = HFC^2 + LFC^2, of which HFC^2 is about eps^2: so many bits cancel.
+    with at_precision(256 + 2 * eps.denominator.bit_length()):
+        layer = flint.arb_mat(to_flint(layer_rows(A, H)))
+        states = Powers(layer, flint.arb_mat([[to_ball(x)] for row in X0 for x in row]))
+        total = flint.arb_mat(to_flint(exact.kronecker([[Fraction(1)] * n], exact.identity(d))))
+        bound = to_ball((1 + eps * eps) / n)
         for start in range((depth - 1) // _AT_ONCE * _AT_ONCE, -1, -_AT_ONCE):
-            y, z = hfc.at(start), c.at(start)
-            above = -1
-            for layer in range(start, min(start + _AT_ONCE, depth)):
-                if not square(y) <= bound * square(z + E * y):
-                    above = layer
-                y, z = T * y, C * z
+            state, above = states.at(start), -1
+            for L in range(start, min(start + _AT_ONCE, depth)):
+                if not square(state) <= bound * square(total * state):
+                    above = L
+                state = layer * state
             if above >= 0:
                 return above + 1
     return 0
