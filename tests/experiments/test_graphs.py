@@ -8,6 +8,7 @@ import torch
 
 import oversmoothing
 from oversmoothing.experiments.graphs import classifier, phase
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 
 PATH = np.array([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
@@ -78,26 +79,25 @@ def test_mad_by_hand():
     assert phase.mad(with_zero) == pytest.approx(1, abs=1e-15)
 
 
-def test_radii_are_those_of_the_quotient():
-    """K_2 with loops: A = 11^T/2, a = 0; h = -3: rho_C = 2, rho_Q = 1."""
-    h = np.array([-3.0])
-    a = phase.deciding(np.full((1, 2, 2), 0.5), h)
-    C, Q = phase.radii(a, h)
-    np.testing.assert_allclose([a[0], C[0], Q[0]], [0, 2, 1], atol=1e-14)
+CYCLE = (3 * np.eye(3) + np.roll(np.eye(3), 1, axis=1)) / 4
 
 
-def test_a_complex_eigenvalue_decides_by_its_disc():
-    """A = (3 I + cycle)/4 of three nodes: a = (5 +- i sqrt 3)/8.
-
-    |1 + h|^2 = |1 + h a|^2 at h = -2 (1 - Re a)/(1 - |a|^2) = -2 (3/8)/(9/16) = -4/3.
-    """
-    A = (3 * np.eye(3) + np.roll(np.eye(3), 1, axis=1)) / 4
-    for h, smooths in ((-1.32, False), (-1.35, True)):
-        at = np.array([h])
-        a = phase.deciding(A[None], at)
-        assert abs(a[0].imag) == pytest.approx(3**0.5 / 8, rel=1e-12)
-        C, Q = phase.radii(a, at)
-        assert bool(C[0] > Q[0]) is smooths
+@cases(
+    "A, h, a, C, Q",
+    # K_2 with loops: a = 0; two of these: a = 1, a tie.
+    (np.full((2, 2), 0.5), -3.0, 0, 2, 1),
+    (np.kron(np.eye(2), np.full((2, 2), 0.5)), 0.5, 1, 1.5, 1.5),
+    # A complex a decides by its disc: |1 + h|^2 = |1 + h a|^2 for a = (5 +- i sqrt 3)/8 at
+    # h = -2 (1 - Re a)/(1 - |a|^2) = -2 (3/8)/(9/16) = -4/3.
+    *[(CYCLE, h, (5 + 3**0.5 * 1j) / 8, abs(1 + h), abs(1 + h * (5 + 3**0.5 * 1j) / 8))
+      for h in (-1.32, -4 / 3, -1.35)],
+)  # fmt: skip
+def test_radii_are_those_of_the_quotient(A, h, a, C, Q):
+    found = phase.deciding(A[None], np.array([h]))
+    assert found[0] in (pytest.approx(a), pytest.approx(np.conj(a)))
+    np.testing.assert_allclose(phase.radii(found, np.array([h])), [[C], [Q]], atol=1e-14)
+    if A is CYCLE:
+        assert C - Q == pytest.approx(0, abs=1e-15) or (C > Q) == (h < -4 / 3)
 
 
 def test_the_boundary_from_homophily_alone_by_hand():
@@ -155,26 +155,17 @@ def test_the_sentences_on_the_sign_of_h_name_the_graphs_that_they_count():
         assert any(text.startswith(start) for text in said), start
 
 
-def test_two_components_are_a_tie():
-    edges = np.kron(np.eye(2), np.array([[0.0, 1], [1, 0]]))
-    h = np.array([0.5])
-    C, Q = phase.radii(phase.deciding(phase.walk(edges)[None], h), h)
-    np.testing.assert_allclose(C, Q, atol=1e-12)
-
-
 def test_bad_input_is_a_sentence():
-    for call, message in (
-        (lambda: phase.labels_of(3, 2, rng()), "2 classes at least"),
-        (lambda: phase.labels_of(9, 1, rng()), "2 classes at least"),
-        (
-            lambda: phase.homophilous_graph(phase.labels_of(8, 2, rng()), 1.0, 7.0, rng()),
-            "lower the degree",
-        ),
-        (lambda: phase.phase_table(0), "number of graphs is 0"),
-        (lambda: classifier.NodeClassifier("warming"), "choose smoothing or sharpening"),
-        (lambda: classifier.fitted("smoothing", steps=0), "training steps is 0"),
+    few = phase.labels_of(8, 2, rng())
+    for message, call, *given in (
+        ("2 classes at least", phase.labels_of, 3, 2, rng()),
+        ("2 classes at least", phase.labels_of, 9, 1, rng()),
+        ("lower the degree", phase.homophilous_graph, few, 1.0, 7.0, rng()),
+        ("number of graphs is 0", phase.phase_table, 0),
+        ("choose smoothing or sharpening", classifier.NodeClassifier, "warming"),
     ):
-        refuses(message, call)
+        refuses(message, call, *given)
+    refuses("training steps is 0", classifier.fitted, "smoothing", steps=0)
 
 
 def test_labels_that_are_not_given_are_not_read():

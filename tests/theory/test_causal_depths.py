@@ -81,17 +81,8 @@ def in_fractions(A: np.ndarray, W: np.ndarray, X0: np.ndarray) -> tuple[flint.fm
 def truth(A, W, X0, residual: bool, depth: int) -> list[list[flint.arb]]:
     """X_L by squaring the whole operator in balls, of so many bits that a token has 200 digits."""
     n, d = X0.nrows(), W.nrows()
-    M = flint.fmpq_mat(
-        [
-            [
-                int(residual and (i, j) == (k, m)) + A[i, k] * W[m, j]
-                for k in range(n)
-                for m in range(d)
-            ]
-            for i in range(n)
-            for j in range(d)
-        ]
-    )
+    operator = np.kron(np.array(A.tolist()), np.array(W.transpose().tolist()))
+    M = flint.fmpq_mat((operator + residual * np.eye(n * d, dtype=object)).tolist())
     bits = 2 * DIGITS_BITS
     while True:
         with at_precision(bits):

@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 from random import Random
 
+import numpy as np
 import pytest
 
 from oversmoothing.theory.verdict.verdict import verdict
@@ -187,23 +188,18 @@ def stochastic(rows):
 
 
 def circulant(row):
-    n = len(row)
-    return [[row[(j - i) % n] for j in range(n)] for i in range(n)]
+    return [row[-i:] + row[:-i] if i else row for i in range(len(row))]
 
 
 def signs(A, H, X0, layers):
     """Whether HFC/LFC rises (1) or falls (-1) over each layer, by iteration in fractions; what is
     infinite rises, what is 0 falls, None where the state is 0."""
-    n, d, X, squares = len(A), len(H), X0, []
+    A, H, X = (np.array(M, dtype=object) for M in (A, H, X0))
+    squares = []
     for _ in range(layers + 1):
-        mean = [sum(row[j] for row in X) / n for j in range(d)]
-        hfc = sum((x - m) ** 2 for row in X for x, m in zip(row, mean, strict=True))
-        squares.append((hfc, n * sum(m * m for m in mean)))
-        AX = [[sum(A[i][k] * X[k][j] for k in range(n)) for j in range(d)] for i in range(n)]
-        X = [
-            [X[i][j] + sum(AX[i][k] * H[j][k] for k in range(d)) for j in range(d)]
-            for i in range(n)
-        ]
+        mean = X.mean(axis=0)
+        squares.append((((X - mean) ** 2).sum(), len(X) * (mean**2).sum()))
+        X = X + A @ X @ H.T
     found = []
     for (x, y), (z, w) in pairwise(squares):
         gap = z * y - x * w
