@@ -167,27 +167,27 @@ FIRST = [(160, POLYNOMIAL_SIZE), (288, POLYNOMIAL_SIZE)]
 LATER = [(160, TIE_SIZE), (640, TIE_SIZE), (2560, TIE_SIZE)]
 
 
-def test_T10_small_fractions_are_tried_by_polynomials_at_every_precision():
-    found = list(steps(given(A=identity(POLYNOMIAL_SIZE), H=identity(1))))
-    assert found == [(bits, POLYNOMIAL_SIZE) for bits in (160, 640, 2560, 10240, 40960)]
-    assert list(steps(given(A=identity(POLYNOMIAL_SIZE + 1), H=identity(1)))) == FIRST + LATER
+SMALL = [(bits, POLYNOMIAL_SIZE) for bits in (160, 640, 2560, 10240, 40960)]
+ONE, FEW, MOST, OVER = map(identity, (1, POLYNOMIAL_SIZE, TIE_SIZE, TIE_SIZE + 1))
+TWO, LOGITS = identity(2), [[Fraction(0)] * 2] * 2
 
 
-@pytest.mark.parametrize(("n", "d"), [(TIE_SIZE, TIE_SIZE + 1), (TIE_SIZE + 1, TIE_SIZE)])
-def test_T10_larger_polynomials_are_tried_where_one_side_has_one(n, d):
-    assert list(steps(given(A=identity(n), H=identity(d)))) == FIRST + LATER
-
-
-def test_T10_where_neither_side_has_a_polynomial_discs_are_left():
-    over = identity(TIE_SIZE + 1)
-    assert list(steps(given(A=over, H=over))) == FIRST
-    few = identity(2)
-    logits = [[Fraction(0)] * 2] * 2
-    # Logits have no polynomial, however few; H as factors has none either.
-    assert list(steps(given(logits=logits, H=over))) == FIRST
-    assert list(steps(given(A=over, factors=(few, few)))) == FIRST
-    assert list(steps(given(logits=logits, factors=(few, few)))) == FIRST
-    assert list(steps(given(logits=logits, H=few))) == FIRST + LATER
+@cases(
+    "given_, tried",
+    # Small fractions by polynomials at every precision; larger ones where one side has one.
+    ({"A": FEW, "H": ONE}, SMALL),
+    ({"A": identity(POLYNOMIAL_SIZE + 1), "H": ONE}, FIRST + LATER),
+    ({"A": MOST, "H": OVER}, FIRST + LATER),
+    ({"A": OVER, "H": MOST}, FIRST + LATER),
+    # Where neither side has one discs are left: logits have none, however few, nor have factors.
+    ({"A": OVER, "H": OVER}, FIRST),
+    ({"logits": LOGITS, "H": OVER}, FIRST),
+    ({"A": OVER, "factors": (TWO, TWO)}, FIRST),
+    ({"logits": LOGITS, "factors": (TWO, TWO)}, FIRST),
+    ({"logits": LOGITS, "H": TWO}, FIRST + LATER),
+)
+def test_T10_polynomials_are_tried_up_to_their_sizes(given_, tried):
+    assert list(steps(given(**given_))) == tried
 
 
 # --- attention in balls ---

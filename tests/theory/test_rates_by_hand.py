@@ -126,6 +126,10 @@ def test_T5d_powers_of_a_defective_H_bound_every_layer_of_its_transient(H):
     X0 = [[Fraction(1)] * (len(H) - 1) + [x] for x in map(Fraction, ("2", "1/5", "-19/10"))]
     eps, start = 1e-2, np.array(to_float(X0))
     found = power_depth(to_float(A), to_float(exact), start, eps)
+    # By powers alone.
+    assert in_balls(A, exact, X0, eps) is None
+    short = power_depth(to_float(A), to_float(exact), start, eps, longest=1)
+    assert short is None or short.depth > found.depth
     # The quotient of A is I / 4.
     T = np.eye(len(H)) + np.array(to_float(exact)) / 4
     norms = [np.linalg.norm(np.linalg.matrix_power(T, p), 2) for p in range(65)]
@@ -198,16 +202,6 @@ def test_T5d_depths_at_their_ends_by_each_way(A, H, X0, depth):
     if H != "0":
         found = in_balls(A, H, X0, Fraction(1, 1000))
         assert (found and found.depth) == depth
-
-
-def test_T5d_a_defective_H_has_a_depth_by_powers_alone():
-    H = [[0.5, 1.0], [0.0, 0.5]]
-    X0 = [[1.0, 2.0], [3.0, 5.0]]
-    assert in_balls("AA", "1/2 1; 0 1/2", "1 2; 3 5", Fraction(1, 1000)) is None
-    found = power_depth(A2, H, X0, 1e-3, longest=256)
-    assert found is not None and 5 / 6 < found.rate < 1
-    short = power_depth(A2, H, X0, 1e-3, longest=1)
-    assert short is None or short.depth >= found.depth
 
 
 # --- floors ---

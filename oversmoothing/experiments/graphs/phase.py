@@ -231,11 +231,9 @@ def phase_table(count: int = 2000, seed: int = 0, attention: str = "walk") -> pd
 
 def _label_shares(Y: Matrix, labels: np.ndarray) -> Matrix:
     """The share of |Y|^2 that differences between the labels' means hold, [m]."""
-    shares = []
-    for y, own in zip(Y, labels, strict=True):
-        means = np.stack([y[own == c].mean(0) for c in range(CLASSES)])
-        shares.append(np.square(means[own]).sum() / np.square(y).sum())
-    return np.array(shares)
+    of = np.eye(CLASSES)[labels]
+    means = of.mT @ Y / of.sum(1)[..., None]
+    return np.asarray(np.square(of @ means).sum((1, 2)) / np.square(Y).sum((1, 2)))
 
 
 def phase(

@@ -241,21 +241,16 @@ def tied(modes: Modes, chosen: Callable[[Sides, int], Sides]) -> Sides | float |
     be the largest. Each of one side must equal each of the other: then whichever are the largest
     are equal.
     """
-    sides = modes.pairs(_FIRST_BITS[0])
-    for bits in _FIRST_BITS:
+    sides, needed = modes.pairs(_FIRST_BITS[0]), 0.0
+    for bits in (*_FIRST_BITS, None):
+        if bits is None:
+            needed = max(equality_bits(c, q) for c in sides[0] for q in sides[1])
+            if needed > TIE_BITS:
+                break
+            # Balls lose some bits to cancellation.
+            bits = max(_FIRST_BITS[-1], int(needed) + 512)
         sides = chosen(modes.pairs(bits, sides), bits)
         answers = {equal(c, q, bits) for c in sides[0] for q in sides[1]}
-        if answers == {False}:
-            return None
-        if answers == {True}:
-            return sides
-    needed = max(equality_bits(c, q) for c in sides[0] for q in sides[1])
-    if needed > TIE_BITS:
-        return needed
-    # Balls lose some bits to cancellation.
-    bits = max(_FIRST_BITS[-1], int(needed) + 512)
-    sides = chosen(modes.pairs(bits, sides), bits)
-    answers = {equal(c, q, bits) for c in sides[0] for q in sides[1]}
-    if answers == {False}:
-        return None
-    return sides if answers == {True} else needed
+        if answers in ({False}, {True}):
+            return sides if answers == {True} else None
+    return needed

@@ -182,17 +182,13 @@ def ratio_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]
     n = len(start)
     h, vectors = np.linalg.eig(value)
     kappa = float(np.linalg.cond(vectors))
-    c0, rho_c = float(np.linalg.norm(mean)), largest_modulus(np.ones(1), h)[0]
-    floors = []
-    for L, log_hfc in zip(depths, hfc_floor(A, H, X0, depths), strict=True):
-        if log_hfc == -np.inf:
-            floors.append(0.0)
-            continue
-        silent = c0 == 0 or (rho_c == 0 and L > 0)
-        log_c = -np.inf if silent else math.log(kappa * c0) + (L * math.log(rho_c) if L else 0.0)
-        inverse_t = math.sqrt(n) * math.exp(min(log_c - log_hfc, 700.0))
-        floors.append(1 / (k + inverse_t) if k + inverse_t > 0 else math.inf)
-    return np.array(floors)
+    rho_c = largest_modulus(np.ones(1), h)[0]
+    log_hfc = hfc_floor(A, H, X0, depths)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        growth = np.array([L * np.log(rho_c) if L else 0.0 for L in depths])
+        log_c = np.log(kappa * np.linalg.norm(mean)) + growth
+        inverse_t = math.sqrt(n) * np.exp(np.minimum(log_c - log_hfc, 700.0))
+        return np.where(np.isneginf(log_hfc), 0.0, 1 / (k + inverse_t))
 
 
 def certified_depth_in_balls(
