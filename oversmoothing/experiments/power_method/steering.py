@@ -129,27 +129,19 @@ def predicted_threshold(case: Case) -> tuple[float, float]:
     constant, to where it first ties with another pair, or where alpha turns and it is real no more.
     """
     size = 1 + float(np.linalg.norm(case.F, 2))
+
+    def dominates(mu: float) -> bool:
+        # Within a step of the grid alpha turns at most once, and falls up to there.
+        falls = alpha_of(case, mu + 1e-7 * size) > alpha_of(case, mu)
+        return falls and margin(case, mu) > 0
+
     # |1 + mu| in equal ratios.
     grid = np.geomspace(MOST * size, 1e-2, STEPS) - 1
-    low = high = grid[0]
-    last = np.inf
-    for mu in grid:
-        alpha = alpha_of(case, mu)
-        if not alpha < last or margin(case, mu) <= 0:
-            low = mu
-            break
-        high, last = mu, alpha
-    else:
-        return alpha_of(case, high), float(high)
+    first = next((k for k, mu in enumerate(grid) if not dominates(mu)), STEPS)
+    low, high = grid[min(first, STEPS - 1)], grid[max(first - 1, 0)]
     for _ in range(60):  # halving, to the last digit
         middle = (low + high) / 2
-        alpha = alpha_of(case, middle)
-        # Within one step of the grid alpha turns at most once, and falls up to there.
-        falling = alpha_of(case, middle + 1e-7 * size) > alpha
-        if falling and margin(case, middle) > 0:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if dominates(middle) else (middle, high)
     return alpha_of(case, high), float(high)
 
 
