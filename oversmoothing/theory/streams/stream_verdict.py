@@ -6,6 +6,7 @@ where these overlap.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import reduce
 from itertools import islice
 from typing import Any
 
@@ -37,7 +38,7 @@ from oversmoothing.theory.streams.streams import Mixing, Streams
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
 from oversmoothing.theory.support.sizes import Complex
 from oversmoothing.theory.verdict import stages
-from oversmoothing.theory.verdict.by_discs import cell_discs
+from oversmoothing.theory.verdict.by_discs import CellDiscs, cell_discs
 from oversmoothing.theory.verdict.by_fractions import Leading
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 
@@ -182,9 +183,7 @@ def verdict_from_balls(case: Streams, certified: bool, known: dict[str, Any]) ->
     mixing, layer = case.asked, case.layer
     cell = cell_discs(layer)
     outcome, radii = Outcome.UNDECIDED, None
-    for radii in (
-        _certified(case) if certified else [_estimated(mixing, cell.attention, cell.value)]
-    ):
+    for radii in _certified(case) if certified else [_estimated(mixing, cell)]:
         outcome = radii.outcome()
         if outcome is not Outcome.UNDECIDED:
             break
@@ -238,8 +237,9 @@ def _certified(case: Streams) -> Iterator[EnclosedRadii]:
         yield enclosed_radii(case.asked, boxes, value.boxes, zeros)
 
 
-def _estimated(mixing: Mixing, attention: Discs, value: Discs) -> EnclosedRadii:
+def _estimated(mixing: Mixing, cell: CellDiscs) -> EnclosedRadii:
     """From discs in float64; the pairs far below the largest, by values in floats, are left out."""
+    attention, value = cell.attention, cell.value
     if not np.isfinite(value.centres).all():
         raise InputError("H has an eigenvalue beyond the range of binary64 (1.8e308): scale it")
     one = (attention.radii == 0) & (attention.centres == 1)
@@ -247,22 +247,13 @@ def _estimated(mixing: Mixing, attention: Discs, value: Discs) -> EnclosedRadii:
     a, h = _balls(attention), _balls(value)
     everything = [h[j] for j in np.flatnonzero(~zero)]
     radii = enclosed_radii(mixing, [], everything, bool(zero.any()), bool(one.any()))
-    pairs = _leading(mixing, attention, value, ~one, ~zero)
-    rest = enclosed_radii(mixing, [], [h[j] * a[i] for i, j in pairs])
-    return replace(radii, quotient=rest.consensus)
-
-
-def _leading(
-    mixing: Mixing, attention: Discs, value: Discs, rows: Any, columns: Any
-) -> list[tuple[int, int]]:
-    """The pairs (i, j) with the largest moduli in float64."""
-    i, j = (np.flatnonzero(x) for x in (rows, columns))
-    if not len(i) or not len(j):
-        return []
-    t = attention.centres[i][:, None] * value.centres[j][None, :]
-    moduli = _float_radii(mixing, t).ravel()
+    i, j = np.nonzero(np.outer(~one, ~zero))
+    moduli = _float_radii(mixing, attention.centres[i] * value.centres[j])
     order = np.argsort(-moduli, kind="stable")[:_LEADING]
-    return [(int(i[k // len(j)]), int(j[k % len(j)])) for k in order.tolist()]
+    rest = enclosed_radii(
+        mixing, [], [h[q] * a[p] for p, q in zip(i[order], j[order], strict=True)]
+    )
+    return replace(radii, quotient=rest.consensus)
 
 
 def _families(mixing: Mixing, t: Complex) -> Complex:
@@ -295,10 +286,10 @@ def _balls(discs: Discs) -> list[flint.acb]:
         around(flint.acb(complex(z)), float(r))
         for z, r in zip(discs.centres, discs.radii, strict=True)
     ]
-    for i in np.flatnonzero(~discs.alone).tolist():
-        for j in np.flatnonzero(discs.component == discs.component[i]).tolist():
-            balls[i] = balls[i].union(balls[j])
-    return balls
+    return [
+        reduce(flint.acb.union, (balls[j] for j in np.flatnonzero(discs.component == c)))
+        for c in discs.component
+    ]
 
 
 def _leading_mode(
