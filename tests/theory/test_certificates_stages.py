@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-import oversmoothing
 from oversmoothing.theory.certificate import certify, genericity, make_certificate
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.layer.attention import softmax_within
@@ -26,15 +25,9 @@ from oversmoothing.theory.verdict.stages import ball_stage, decide, exact_stage,
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.forgeries.forging import forged, refused
 from tests.support.tables import floats
+from tests.theory.test_certificates import CAUSAL, LOGITS, NEGATIVE, POSITIVE, START
 
 FLOAT = floats("AA")
-RNG = np.random.default_rng(0)
-LOGITS = RNG.standard_normal((7, 7))
-CAUSAL = np.where(np.triu(np.ones((7, 7)), 1) > 0, -np.inf, LOGITS)
-NEGATIVE = -0.5 * np.eye(5) + 0.05 * RNG.standard_normal((5, 5))
-POSITIVE = 0.4 * np.eye(5) + 0.05 * RNG.standard_normal((5, 5))
-START = RNG.standard_normal((7, 5))
-HEAD = (RNG.standard_normal((50, 3)) / 4, RNG.standard_normal((3, 50)) / 4)
 
 
 def confirmed(body):
@@ -68,12 +61,8 @@ def test_the_verdict_takes_logits(tmp_path, told):
     rows = [["-inf" if np.isneginf(x) else x for x in row] for row in CAUSAL.tolist()]
     path.write_text(json.dumps({"logits": rows, "H": POSITIVE.tolist(), "X0": START.tolist()}))
     assert np.array_equal(load_layer(str(path))[0].logits, CAUSAL)
-    for words in (
-        ["verdict", path],
-        ["verdict", path, "--exact-binary"],
-        ["certify", path, "--out", cert],
-    ):
-        assert oversmoothing.main([str(word) for word in words]) == 0
+    for words in (["verdict"], ["verdict", "--exact-binary"], ["certify", "--out", cert]):
+        told(0, words[0], path, *words[1:])
     out = told(0, "check", cert)
     assert out.count("SMOOTHING") >= 4 and "contains the dominant mode" in out and "accepted" in out
 
@@ -82,8 +71,9 @@ def test_the_verdict_takes_logits(tmp_path, told):
 
 
 def test_a_head_is_certified_through_its_core():
-    factors = (HEAD[0][:6], HEAD[1][:, :6])
-    X0 = np.random.default_rng(1).standard_normal((7, 6))
+    rng = np.random.default_rng(1)
+    factors = rng.standard_normal((6, 3)) / 4, rng.standard_normal((3, 6)) / 4
+    X0 = rng.standard_normal((7, 6))
     case, start = read_layer(logits=LOGITS, factors=factors, X0=X0)
     body = certify(case, start)
     assert set(body["input"]) == {"numbers", "logits", "W_V", "W_proj", "X0"}

@@ -16,18 +16,15 @@ from oversmoothing.theory.certificate import DEPTH_SIDE
 from oversmoothing.theory.checker import check as start, krylov as depths
 from oversmoothing.theory.checker.check import check_x0, coefficient, verdict_of
 from oversmoothing.theory.checker.krylov import check_depth, consensus_modes, norm, two_norm
-from oversmoothing.theory.checker.reading import Bounds, Claim, Given
+from oversmoothing.theory.checker.reading import Bounds, Claim
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from tests.support.cases import cases
 from tests.support.tables import matrix
+from tests.theory.test_checker_verdicts import given
 
 # The quotient block is defective, with 1/2 twice; nearly defective, with 1/2 and 1/10; complex.
 CHAIN = "1 0 0; 1/2 1/2 0; 0 1/2 1/2"
 STEEP = "1 0 0; 1/2 1/2 0; 1/100 89/100 1/10"
-
-
-def given(A, H, X0=None):
-    return Given(matrix(A), None, matrix(H), None, None if X0 is None else matrix(X0))
 
 
 def uniform(n):
