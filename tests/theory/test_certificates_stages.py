@@ -61,17 +61,18 @@ def test_the_verdict_takes_logits(tmp_path, told):
     rows = [["-inf" if np.isneginf(x) else x for x in row] for row in CAUSAL.tolist()]
     path.write_text(json.dumps({"logits": rows, "H": POSITIVE.tolist(), "X0": START.tolist()}))
     assert np.array_equal(load_layer(str(path))[0].logits, CAUSAL)
-    for words in (["verdict"], ["verdict", "--exact-binary"], ["certify", "--out", cert]):
-        told(0, words[0], path, *words[1:])
+    for more in ([], ["--exact-binary"]):
+        assert "SMOOTHING" in told(0, "verdict", path, *more)
+    assert "SMOOTHING" in told(0, "certify", path, "--out", cert)
     out = told(0, "check", cert)
-    assert out.count("SMOOTHING") >= 4 and "contains the dominant mode" in out and "accepted" in out
+    assert "contains the dominant mode" in out and "accepted: SMOOTHING" in out
 
 
 # ---------------------------------------------------------------------------------------- heads
 
 
 def test_a_head_is_certified_through_its_core():
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(2)
     factors = rng.standard_normal((6, 3)) / 4, rng.standard_normal((3, 6)) / 4
     X0 = rng.standard_normal((7, 6))
     case, start = read_layer(logits=LOGITS, factors=factors, X0=X0)
