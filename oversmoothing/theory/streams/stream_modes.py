@@ -20,6 +20,7 @@ where p is a multiple of 1. Over layers the product R_L ... R_1 has a tau of its
 product of theirs, and attained by some start.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,6 +31,7 @@ from typing import Any
 import flint
 import numpy as np
 
+from oversmoothing.theory.depth.recurrence import Powers
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers import exact as exact
 from oversmoothing.theory.numbers.exact import Matrix, identity, to_flint
@@ -317,23 +319,15 @@ def agreement_depth(mixing: Mixing, eps: float) -> int | None:
             "multiple of 1"
         )
     with at_precision(_BITS):
-        one = flint.arb_mat(to_flint(mixing.R))
+        R, start = (flint.arb_mat(to_flint(M)) for M in (mixing.R, identity(mixing.streams)))
+        powers = Powers(R, start)
 
-        def agrees(R: flint.arb_mat) -> bool:
-            return bool(contraction(R) <= flint.arb(eps))
+        def agree(layers: int) -> bool:
+            return bool(contraction(powers.at(layers)) <= flint.arb(eps))
 
-        # R, R^2, R^4, ... until one contracts enough, then binary descent: tau(R^L) never grows.
-        powers = [one]
-        while not agrees(powers[-1]):
-            if 2 ** len(powers) > DEPTH:
-                return None
-            powers.append(powers[-1] * powers[-1])
-        depth, so_far = 0, flint.arb_mat(to_flint(identity(mixing.streams)))
-        for exponent in range(len(powers) - 1, -1, -1):
-            longer = powers[exponent] * so_far
-            if not agrees(longer):
-                depth, so_far = depth + 2**exponent, longer
-    return depth + 1 if mixing.streams > 1 else 0
+        # tau(R^L) never grows.
+        end = next((2**k for k in range(DEPTH.bit_length()) if agree(2**k)), None)
+        return None if end is None else bisect_left(range(end), True, key=agree)
 
 
 def _up(x: flint.arb) -> float:

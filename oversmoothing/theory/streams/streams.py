@@ -10,7 +10,7 @@ t v(mu), u = chi/g, v = N/g. All of it is exact: R, p and q are fractions, those
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import product
 from typing import Any
 
@@ -113,9 +113,7 @@ class Mixing:
             # e_k^T adj(mu - R) p, by the same identity as N.
             moved = exact.characteristic(exact.plus(self.R, pick))
             columns.append(self.characteristic - moved)
-        common = columns[0]
-        for entry in columns[1:]:
-            common = common.gcd(entry)
+        common = reduce(flint.fmpq_poly.gcd, columns)
         return [entry // common for entry in columns] if common else columns
 
     def equal_start(self) -> "Mixing":
