@@ -21,50 +21,54 @@ from tests.oracle.moduli import TooHard
 from tests.oracle.onset import window
 from tests.oracle.start import Start
 from tests.oracle.system import System
-from tests.support.cases import cases
-from tests.support.tables import matrix
+from tests.support.tables import floats, holds, matrix, row, table
 
 AA = matrix("AA")
 LAYERS = 240
 HIDDEN = "The dominant modes do not lead this X_0 from the start"
 
 
-def fractions(M):
-    return [[Fraction(x) for x in row] for row in M]
-
-
-def floats(M):
-    return [[float(Fraction(x)) for x in row] for row in M]
-
-
 # --- by hand ---
 
 
-@pytest.mark.parametrize("form", [fractions, floats])
-@cases("h, X0", ("1/1000", (1, 2)), ("1/100000", (1, 2)), ("1/1000000", (10, 11)))
-def test_a_start_in_which_consensus_leads_and_HFC_LFC_falls_shows_it_from_0(form, h, X0):
-    """Consensus is 1.5 of (1, 2) in each token, what falls .5."""
-    found = verdict(A=form(AA), H=form([[h]]), X0=form([[x] for x in X0]))
-    assert (found.verdict_x0, found.shows_from) == ("SMOOTHING", 0.0)
-    assert HIDDEN not in found.reason
+TINY, SMALL = Fraction(1, 10**30), Fraction(1, 2**20)
+REST, STAYS = Fraction(3, 10**20), 1 - Fraction(3, 10**20)
 
 
-@pytest.mark.parametrize("form", [fractions, floats])
-def test_a_small_difference_that_grows_in_every_layer_shows_from_0(form):
-    """h = -1/2: 3/4 a layer beside 1/2. It outweighs the mean late, but HFC/LFC rises at once."""
-    X0 = [[1 + Fraction(1, 2**20)], [1 - Fraction(1, 2**20)]]
-    assert verdict(A=form(AA), H=form([["-1/2"]]), X0=form(X0)).shows_from == 0.0
+@table(
+    # Consensus is 1.5 of (1, 2) in each token, what falls .5.
+    *[row(f"consensus leads and HFC/LFC falls at h = {h}", "AA", h, X0, verdict_x0="SMOOTHING",
+          shows_from=0.0, never=HIDDEN)
+      for h, X0 in (("1/1000", "1; 2"), ("1/100000", "1; 2"), ("1/1000000", "10; 11"))],
+    # h = -1/2: 3/4 a layer beside 1/2. It outweighs the mean late, but HFC/LFC rises at once.
+    row("a small difference grows in every layer", "AA", "-1/2", [[1 + SMALL], [1 - SMALL]],
+        shows_from=0.0),
+    # h = -2 +- 3i/4 and a = 1/3: (1 + h/3) (1 + h) = -25/48. Leading terms of 5.5 and then 6.8
+    # stand beside 10 and then 3.0.
+    row("terms that lead and terms that follow turn half a turn apart", "1 0; 2/3 1/3",
+        "-1/2 -3/4; 15/4 -7/2", "-2 -5; -2 5", shows_from=1.0),
+    # h = -4/3 + 1e-30: HFC/LFC rises by 4.5e-30 in every layer.
+    row("a near tie of one feature", "AA", [[Fraction(-4, 3) + TINY]], "1; 2", "exact",
+        verdict_x0="NON_SMOOTHING", shows_from=0.0),
+    *[row(f"nothing is compared at h = {h}", "AA", h, "1; 1", "exact", shows_from=None)
+      for h in ("-1/2", "-1")],
+    row("no mean is compared", "AA", "-1/2", "1; -1", "exact", shows_from=0.0),
+    # 1 + h a is 1 (h = 0), -1 or 0: X_1 is off its leading terms by 6, and these are 8.5.
+    row("what a multiplier 0 leaves of X0 counts at its own layer",
+        "1 0 0; 1/2 1/2 0; 1/6 1/3 1/2", "0 0; 0 -2", "-5 -1; 6 8; 3 3", "exact",
+        tends_to="constant", shows_from=1),
+    # HFC/LFC falls by 1e-20 a layer, which binary64 does not see beyond the layers that are looked
+    # at in fractions: nothing is said, and no layer where the fall comes into sight.
+    row("a fall that rounding hides is not called a turn",
+        [[1, 0, 0], [REST, STAYS, 0], [REST, 0, STAYS]], "-1/4 -3/2; 3/2 -1/4",
+        "5 -1; -1e-9 1e-9; 3e-6 9", "exact", verdict_x0="SMOOTHING", tends_to="zero",
+        shows_from=None),
+)  # fmt: skip
+def test_T4e_a_start_shows_what_decides_from_this_layer_on(A, H, X0, by, said):
+    holds(A, H, X0, by, said)
 
 
-@pytest.mark.parametrize("form", [fractions, floats])
-def test_terms_that_lead_and_terms_that_follow_may_turn_half_a_turn_apart(form):
-    """h = -2 +- 3i/4 and a = 1/3: (1 + h/3) (1 + h) = -25/48. Leading terms of 5.5 and then 6.8
-    stand beside 10 and then 3.0."""
-    A, H = [["1", "0"], ["2/3", "1/3"]], [["-1/2", "-3/4"], ["15/4", "-7/2"]]
-    assert verdict(A=form(A), H=form(H), X0=form([[-2, -5], [-2, 5]])).shows_from == 1.0
-
-
-@pytest.mark.parametrize("form", [fractions, floats])
+@pytest.mark.parametrize("form", [matrix, floats])
 def test_HFC_LFC_that_rises_first_falls_from_the_layer_at_which_the_larger_mean_takes_over(form):
     """h = 1 and -1/2 in two features: LFC^2 = 2 s^2 4^L + 2 / 4^L beside HFC^2 = 2 (9/4)^L of the
     first and 2 (9/16)^L of the second, s = 2^-20."""
@@ -106,18 +110,6 @@ def test_near_a_tie_what_decides_is_hidden_for_as_long_as_is_said(power):
     assert f"only from about layer {expected:.3g} on" in found.reason
 
 
-def test_a_near_tie_of_one_feature_shows_from_0():
-    """h = -4/3 + 1e-30: HFC/LFC rises by 4.5e-30 in every layer."""
-    found = verdict(A=AA, H=[[Fraction(-4, 3) + Fraction(1, 10**30)]], X0=[[1], [2]])
-    assert (found.verdict_x0, found.shows_from) == ("NON_SMOOTHING", 0.0)
-
-
-def test_where_nothing_is_compared_no_layer_is_said():
-    assert verdict(A=AA, H=[["-1/2"]], X0=[[1], [1]]).shows_from is None
-    assert verdict(A=AA, H=[[-1]], X0=[[1], [1]]).shows_from is None
-    assert verdict(A=AA, H=[["-1/2"]], X0=[[1], [-1]]).shows_from == 0.0
-
-
 def test_a_tie_shows_from_where_the_leading_terms_outweigh_the_rest():
     """h = -4/3, mean and difference s, both 1/3 a layer, beside a mean 1 that is 1/18 a layer."""
     s = Fraction(1, 2**30)
@@ -127,13 +119,6 @@ def test_a_tie_shows_from_where_the_leading_terms_outweigh_the_rest():
     rest = next(L for L in range(99) if 2 * s**2 * Fraction(1, 9**L) >= Fraction(1, 324**L))
     assert (found.tends_to, found.shows_from) == ("constant", rest)
     assert f"they outweigh the others only from about layer {rest} on" in found.reason
-
-
-def test_what_a_multiplier_0_leaves_of_X0_is_compared_at_its_own_layer():
-    """1 + h a is 1 (h = 0), -1 or 0: X_1 is off its leading terms by 6, and these are 8.5."""
-    A = [[1, 0, 0], ["1/2", "1/2", 0], ["1/6", "1/3", "1/2"]]
-    found = verdict(A=A, H=[[0, 0], [0, -2]], X0=[[-5, -1], [6, 8], [3, 3]])
-    assert (found.tends_to, found.shows_from) == ("constant", 1)
 
 
 # --- drawn ---
@@ -231,7 +216,7 @@ def judged(case, answer):
 
 
 @pytest.mark.parametrize("seeds", [range(40), range(40, 200)], ids=["few", "many"])
-@pytest.mark.parametrize("form", [fractions, floats])
+@pytest.mark.parametrize("form", [matrix, floats])
 def test_on_drawn_starts_it_is_the_layer_of_the_exact_series(form, seeds):
     found, layers, wrong = Counter(), Counter(), []
     for seed in seeds:
@@ -246,17 +231,5 @@ def test_on_drawn_starts_it_is_the_layer_of_the_exact_series(form, seeds):
             wrong.append((seed, answer.verdict_x0, answer.tends_to, answer.shows_from))
     assert not wrong, wrong
     # In floats nothing is said of modes that rounding may or may not have put there.
-    assert found["right"] >= (0.9 if form is fractions else 0.7) * len(seeds), found
+    assert found["right"] >= (0.9 if form is matrix else 0.7) * len(seeds), found
     assert sum(layers[x] for x in layers if x) >= len(seeds) / 8, layers
-
-
-def test_a_fall_that_rounding_hides_is_not_called_a_turn():
-    """HFC/LFC falls by 1e-20 a layer, which binary64 does not see beyond the layers that are looked
-    at in fractions: nothing is said, and no layer where the fall comes into sight."""
-    rest = "3/100000000000000000000"
-    stays = "99999999999999999997/100000000000000000000"
-    A = [["1", "0", "0"], [rest, stays, "0"], [rest, "0", stays]]
-    H = [["-1/4", "-3/2"], ["3/2", "-1/4"]]
-    X0 = [["5", "-1"], ["-1e-9", "1e-9"], ["3e-6", "9"]]
-    answer = verdict(A=A, H=H, X0=X0)
-    assert (answer.verdict_x0, answer.tends_to, answer.shows_from) == ("SMOOTHING", "zero", None)
