@@ -31,6 +31,7 @@ from tests.support.tables import floats, matrix
 
 A2, A2_EXACT = floats("AA"), matrix("AA")
 X2 = [[1.0], [2.0]]
+SKEW = [[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]]
 
 
 def in_balls(A, H, X0, eps):
@@ -152,8 +153,7 @@ def test_T5d_powers_of_a_defective_H_bound_every_layer_of_its_transient(H):
 
 
 def test_T5d_the_deviation_of_pi_enters_through_k():
-    A = [[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]]
-    X0 = [[1.0], [2.0], [4.0]]
+    A, X0 = SKEW, [[1.0], [2.0], [4.0]]
     pi = np.array([26, 9, 5]) / 40
     k = math.sqrt(3) * np.linalg.norm(pi - 1 / 3)
     assert power_depth(A, [[0.5]], X0, 0.5).k == pytest.approx(k)
@@ -207,39 +207,31 @@ def test_T5d_depths_at_their_ends_by_each_way(A, H, X0, depth):
 # --- floors ---
 
 
-def test_T5d_the_floor_of_one_mode_is_attained():
-    depths = [0, 1, 5]
-    floor = hfc_floor(A2, [[-0.5]], X2, depths)
-    assert np.exp(floor) == pytest.approx([math.sqrt(0.5) * 0.75**L for L in depths])
-    ratio = ratio_floor(A2, [[-0.5]], X2, depths)
-    assert ratio == pytest.approx([1.5**L / 3 for L in depths])
-
-
-def test_T5d_the_floor_takes_the_mode_that_gives_most_at_each_depth():
-    H, X0 = np.diag([-0.5, 1.0]), np.array([[5.0, 1.0], [7.0, 1.1]])
-    floor = np.exp(hfc_floor(A2, H, X0, [0, 10]))
-    assert floor == pytest.approx([math.sqrt(2), 0.1 / math.sqrt(2) * 1.5**10])
-    absent = np.array([[5.0, 1.0], [7.0, 1.0]])
-    assert np.exp(hfc_floor(A2, H, absent, [10])) == pytest.approx([math.sqrt(2) * 0.75**10])
-
-
-def test_T5d_without_content_there_is_no_floor():
-    assert hfc_floor(A2, [[0.5]], [[2.0], [2.0]], [0, 3]).tolist() == [-math.inf] * 2
-    assert ratio_floor(A2, [[0.5]], [[2.0], [2.0]], [0, 3]).tolist() == [0.0, 0.0]
+@cases(
+    "A, H, X0, depths, hfc, ratio",
+    # One mode is attained.
+    (A2, [[-0.5]], X2, [0, 1, 5], [math.sqrt(0.5) * 0.75**L for L in (0, 1, 5)],
+     [1.5**L / 3 for L in (0, 1, 5)]),
+    # The mode that gives most at each depth, of those that are there.
+    (A2, np.diag([-0.5, 1.0]), [[5.0, 1.0], [7.0, 1.1]], [0, 10],
+     [math.sqrt(2), 0.1 / math.sqrt(2) * 1.5**10], None),
+    (A2, np.diag([-0.5, 1.0]), [[5.0, 1.0], [7.0, 1.0]], [10], [math.sqrt(2) * 0.75**10], None),
+    # Without content there is none.
+    (A2, [[0.5]], [[2.0], [2.0]], [0, 3], [0, 0], [0, 0]),
+    ([[1.0]], [[0.5]], [[2.0]], [1], [0], None),
     # 1 + h a = 0 up to rounding: the one mode is gone after a layer.
-    dying = hfc_floor(A2, [[-2.0]], X2, [0, 1])
-    assert dying[0] == pytest.approx(math.log(0.5) / 2) and dying[1] < math.log(1e-15)
-    assert hfc_floor([[1.0]], [[0.5]], [[2.0]], [1]).tolist() == [-math.inf]
-
-
-def test_T1f_T5d_without_consensus_the_ratio_has_the_floor_of_pi_or_none_at_all():
-    zero_mean = [[1.0], [-1.0]]
-    assert ratio_floor(A2, [[0.5]], zero_mean, [0, 4]).tolist() == [math.inf] * 2
-    dies = ratio_floor(A2, [[-1.0]], X2, [0, 1])
-    assert dies[0] == pytest.approx(1 / 3) and dies[1] == math.inf
-    A = [[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]]
-    floor = ratio_floor(A, [[-0.5]], [[1.0], [2.0], [4.0]], [400])
-    assert floor == pytest.approx([1.4645040518764252], rel=1e-9)
+    (A2, [[-2.0]], X2, [0, 1], [math.sqrt(0.5), pytest.approx(0, abs=1e-15)], None),
+    # T1f: without consensus the ratio has the floor of pi, or none at all.
+    (A2, [[0.5]], [[1.0], [-1.0]], [0, 4], None, [math.inf] * 2),
+    (A2, [[-1.0]], X2, [0, 1], None, [1 / 3, math.inf]),
+    (SKEW, [[-0.5]], [[1.0], [2.0], [4.0]], [400], None, [1.4645040518764252]),
+)  # fmt: skip
+def test_T5d_floors_of_hfc_and_of_the_ratio(A, H, X0, depths, hfc, ratio):
+    floors = {"hfc": np.exp(hfc_floor(A, H, X0, depths)), "ratio": ratio_floor(A, H, X0, depths)}
+    for name, expected in (("hfc", hfc), ("ratio", ratio)):
+        if expected is not None:
+            near = [pytest.approx(y, rel=1e-9) if isinstance(y, float) else y for y in expected]
+            assert floors[name].tolist() == near
 
 
 # --- measured in balls ---
