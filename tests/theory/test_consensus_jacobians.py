@@ -155,40 +155,35 @@ def test_a_norm_of_a_token_without_spread_has_no_derivative():
 # ------------------------------------------------------------------- loops (T12)
 
 
-@pytest.mark.parametrize(("along", "across"), [(0.01, 0.002), (0.01, 0.02)])
-def test_loop_law_counts_loops_of_a_power_law(along, across):
-    """HFC/LFC = ((t + t_0)/t_0)^exponent: put back, the count gives the ratio asked for."""
-    law = LoopLaw(loops=20, along=along, across=across, power=1.0, turning=0.0)
-    assert law.polynomial and law.attracts is (across < along)
-    assert law.exponent == pytest.approx(across / along - 1)
-    loops = law.loops_to(1.0, 0.5)
-    if not law.attracts:
-        assert loops == np.inf
-        return
-    start = 1 / along - 20
-    assert ((loops + start) / start) ** law.exponent == pytest.approx(0.5)
+# Layers 1 to 12 of DeiT-Ti in turn: |c| grew by 2^.7 in the last octave, not in that loop.
+DEIT = LoopLaw(loops=100, along=-0.05, across=-0.2, power=0.7, turning=0.25)
 
 
-def test_a_law_is_settled_where_equal_tokens_go_straight_on():
-    straight = LoopLaw(loops=100, along=0.01, across=0.0, power=1.0, turning=0.001)
-    turning = LoopLaw(loops=100, along=0.01, across=0.0, power=1.0, turning=0.04)
-    assert straight.settled and not turning.settled
+@cases(
+    "law, said, loops",
+    # A power law, HFC/LFC = ((t + 80)/80)^(across/along - 1).
+    (LoopLaw(20, 0.01, 0.002, 1.0, 0.0), {"polynomial": True, "attracts": True, "exponent": -0.8},
+     {(1.0, 0.5): 80 * (2**1.25 - 1)}),
+    (LoopLaw(20, 0.01, 0.02, 1.0, 0.0), {"polynomial": True, "attracts": False, "exponent": 1.0},
+     {(1.0, 0.5): np.inf}),
+    # Settled where equal tokens go straight on.
+    (LoopLaw(100, 0.01, 0.0, 1.0, 0.001), {"settled": True}, {}),
+    (LoopLaw(100, 0.01, 0.0, 1.0, 0.04), {"settled": False}, {}),
+    # Geometric for a bounded consensus, and for one that shrinks in its last loop.
+    (LoopLaw(100, 0.0, -0.1, 0.0, 0.0), {"polynomial": False, "exponent": np.nan},
+     {(1.0, np.exp(-5)): 50, (0.1, 0.5): 0}),
+    (DEIT, {"polynomial": False, "settled": False}, {(1.0, np.exp(-3)): 20}),
+)  # fmt: skip
+def test_T12_loop_laws_by_hand(law, said, loops):
+    found = {name: getattr(law, name) for name in said}
+    assert found == pytest.approx(said, nan_ok=True)
+    for (start, end), count in loops.items():
+        assert law.loops_to(start, end) == pytest.approx(count)
 
 
-def test_loop_law_of_a_bounded_consensus_is_geometric():
-    law = LoopLaw(loops=100, along=0.0, across=-0.1, power=0.0, turning=0.0)
-    assert not law.polynomial and np.isnan(law.exponent)
-    assert law.loops_to(1.0, np.exp(-5)) == pytest.approx(50)
-    assert law.loops_to(0.1, 0.5) == 0
-    refuses("give positive numbers", law.loops_to, 0.0, 0.1)
-
-
-def test_a_consensus_that_shrinks_in_its_last_loop_has_a_rate_and_no_power():
-    """Layers 1 to 12 of DeiT-Ti in turn: |c| grew by 2^.7 in the last octave, not in that loop."""
-    law = LoopLaw(loops=100, along=-0.05, across=-0.2, power=0.7, turning=0.25)
-    assert not law.polynomial and not law.settled
-    assert law.loops_to(1.0, np.exp(-3)) == pytest.approx(20)
-    assert from_law(law, 0.0, 20) == pytest.approx(-3)
+def test_T12_a_loop_law_predicts_from_a_start_and_counts_to_positive_ratios():
+    assert from_law(DEIT, 0.0, 20) == pytest.approx(-3)
+    refuses("give positive numbers", DEIT.loops_to, 0.0, 0.1)
 
 
 def test_recall_converges_to_its_limit_and_tokens_differ_there():
