@@ -21,13 +21,11 @@ HEAD = RNG.standard_normal((6, 2)) / 2, RNG.standard_normal((2, 6)) / 2
 TIED = np.full((32, 32), -4 / 32)
 
 
-def block(d: int, value: Fraction) -> list[list[Fraction]]:
-    """A Jordan block of 4 beside small eigenvalues."""
-    H = [[Fraction(0)] * d for _ in range(d)]
+def chained(d: int, h: Any, size: int = 4, first: int = 2) -> list[list[Fraction]]:
+    """H of d features: a Jordan block of h beside small eigenvalues, 1/(first + i)."""
+    H = [[Fraction(int(j == i + 1 < size)) for j in range(d)] for i in range(d)]
     for i in range(d):
-        H[i][i] = value if i < 4 else Fraction(1, 2 + i)
-    for i in range(3):
-        H[i][i + 1] = Fraction(1)
+        H[i][i] = Fraction(h) if i < size else Fraction(1, first + i)
     return H
 
 
@@ -51,7 +49,7 @@ CASES: dict[str, dict[str, Any]] = {
     "exact, several classes": {"A": [[1, 0], [0, 1]], "H": [["1/2"]], "X0": [[0], [1]]},
     "exact, a slow rate": {"A": A2, "H": [["1/10000"]], "X0": [[1], [2]]},
     "exact, a Jordan block of 21": {
-        "A": [[Fraction(1, 21)] * 21] * 21, "H": block(21, Fraction(2)),
+        "A": [[Fraction(1, 21)] * 21] * 21, "H": chained(21, 2),
     },
     "exact, at consensus": {"A": A2, "H": [["1/2"]], "X0": [[3], [3]]},
     "exact, vanishing": {"A": A2, "H": [["-2"]], "X0": [[1], [-1]]},

@@ -23,6 +23,7 @@ from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.support.errors import RequirementError
 from tests.corpora.cases import ATTENTION, VALUE, Rows, attention, case, value
+from tests.forgeries.bases import chained
 
 
 def drawn(seed: int) -> dict[str, Any]:
@@ -69,12 +70,7 @@ def jordan(r: random.Random) -> dict[str, Any]:
     """A Jordan block in an H of up to 24, beside small eigenvalues."""
     d, n, size = r.randint(5, 24), r.randint(2, 5), r.randint(2, 4)
     h = Fraction(r.choice([-3, -2, 1, 2]), r.randint(1, 2))
-    H = [[Fraction(0)] * d for _ in range(d)]
-    for i in range(d):
-        H[i][i] = h if i < size else Fraction(1, 3 + i)
-        if i + 1 < size:
-            H[i][i + 1] = Fraction(1)
-    return {"A": attention(r, n, r.choice(ATTENTION)), "H": H}
+    return {"A": attention(r, n, r.choice(ATTENTION)), "H": chained(d, h, size, 3)}
 
 
 def softmax(r: random.Random) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from oversmoothing.theory.layer.layer import EXACT_SIZE, Layer, read_layer
 from oversmoothing.theory.proofs import strategies as own
 from oversmoothing.theory.support.errors import InputError, RequirementError
 from oversmoothing.theory.verdict.verdict import verdict
+from tests.forgeries.bases import chained
 from tests.forgeries.forging import claiming
 from tests.support.cases import cases
 from tests.support.tables import floats, matrix
@@ -38,16 +39,6 @@ def bounds(texts):
 
 def row(why, A, H=None, X0=None, eps=Fraction(1, 1000), **claimed):
     return pytest.param(A, H, X0, eps, claimed, id=why)
-
-
-def chained(d, h, size):
-    """H of d features: a Jordan block of h beside small eigenvalues."""
-    H = [[Fraction(h if i < size else 0) * (i == j) for j in range(d)] for i in range(d)]
-    for i in range(size, d):
-        H[i][i] = Fraction(1, 2 + i)
-    for i in range(size - 1):
-        H[i][i + 1] = Fraction(1)
-    return H
 
 
 # a = -1/2 and h = -4 tie at 3, beside seven features that the bits must not grow with.
