@@ -127,10 +127,15 @@ class Modes:
         for number, factor in enumerate(factors, first):
             if kept is not None and number not in kept:
                 continue
-            for index, (ball, _) in enumerate(factor.poly.complex_roots()):
-                # FLINT lists the real roots first, then the pairs, the upper one before the lower.
-                step = (ball.imag > 0) - (ball.imag < 0)
-                roots.append(Root(factor, number, index, index + step, ball))
+            balls = [root for root, _ in factor.poly.complex_roots()]
+            for index, ball in enumerate(balls):
+                # Part by part: a mirrored ball is rounded, and may meet those of close roots.
+                (conjugate,) = (
+                    k
+                    for k, other in enumerate(balls)
+                    if other.real.overlaps(ball.real) and (other.imag + ball.imag).contains(0)
+                )
+                roots.append(Root(factor, number, index, conjugate, ball))
         return roots
 
 
