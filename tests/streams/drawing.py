@@ -110,7 +110,7 @@ def _values(rng: Random, A: Rationals, d: int, parts: int) -> Rationals:
 
 def _mixing(rng: Random, kind: str, s: int, parts: int, numbers: str) -> Rationals:
     if kind == "identity":
-        return _identity(s)
+        return [[Fraction(int(k == j)) for j in range(s)] for k in range(s)]
     if kind == "row-stochastic":
         return [_shares(rng, s, parts, True) for _ in range(s)]
     if kind == "doubly-stochastic":
@@ -124,10 +124,6 @@ def _mixing(rng: Random, kind: str, s: int, parts: int, numbers: str) -> Rationa
     if kind == "orthogonal":
         return _orthogonal(rng, s, numbers)
     return [[_entry(rng, parts) / 2 for _ in range(s)] for _ in range(s)]
-
-
-def _identity(s: int) -> Rationals:
-    return [[Fraction(int(k == j)) for j in range(s)] for k in range(s)]
 
 
 def _orthogonal(rng: Random, s: int, numbers: str) -> Rationals:

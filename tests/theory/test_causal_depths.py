@@ -7,6 +7,7 @@ import math
 import flint
 import numpy as np
 import pytest
+from scipy import special
 
 from oversmoothing.theory.depth.causal import CausalStates, Parts
 from oversmoothing.theory.depth.causal_bases import clusters
@@ -19,17 +20,12 @@ DIGITS_BITS = 664
 
 def softmax(n: int, rng: np.random.Generator, sharp: float = 1.0) -> np.ndarray:
     logits = np.where(np.tri(n) > 0, sharp * rng.standard_normal((n, n)), -np.inf)
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+    return special.softmax(logits, axis=1)
 
 
 def hard(n: int, rng: np.random.Generator) -> np.ndarray:
     """Each token attends to one earlier token alone."""
-    A = np.zeros((n, n))
-    A[0, 0] = 1.0
-    for i in range(1, n):
-        A[i, rng.integers(0, i)] = 1.0
-    return A
+    return np.eye(n)[[0, *(rng.integers(0, i) for i in range(1, n))]]
 
 
 def before(n: int, rng: np.random.Generator) -> np.ndarray:
