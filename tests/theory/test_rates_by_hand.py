@@ -21,6 +21,7 @@ from oversmoothing.theory.depth.bounds import (
     rank_rate,
     ratio_floor,
 )
+from oversmoothing.theory.depth.eigenbasis import Multipliers
 from oversmoothing.theory.depth.ratios import exact_state, squared_norms
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.exact import to_float
@@ -63,6 +64,13 @@ def test_T4c_the_rank_rate_takes_two_pairs_that_share_no_index(a, h, rate):
 @pytest.mark.parametrize("bad", [[-0.1], [1.1], [0.5, 1.1], [0.5, -0.1], [math.nan]])
 def test_T5c_ratios_lie_between_0_and_1(bad):
     refuses("between 0 and 1", effective_rank_excess, bad)
+
+
+def test_T9_logarithms_of_multipliers_have_what_a_and_h_lack():
+    half, more, known = np.array([0.5 + 0j]), np.array([1e-9 + 0j]), np.zeros(1)
+    log = Multipliers(True, half, more, known, half, more, known).log
+    # (1/2 + 1e-9)^2 is 1e-9 above 1/4, to 1e-18.
+    assert log[0, 0] - math.log(1.25) == pytest.approx(1e-9 / 1.25, rel=1e-6)
 
 
 # --- Jordan blocks ---
