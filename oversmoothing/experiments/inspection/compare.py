@@ -24,7 +24,7 @@ from oversmoothing.experiments.inspection.answer import MILD
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
 from oversmoothing.experiments.inspection.sentences import NARROW
-from oversmoothing.experiments.intervals import in_words, mean_interval, named
+from oversmoothing.experiments.intervals import NAN, in_words, mean_interval, mean_intervals, named
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_stages
 from oversmoothing.simulations.drawing.result import (
@@ -205,32 +205,30 @@ def compare(first: Report, second: Report) -> Comparison:
             "inspect both on the same inputs, in the same order"
         )
     depths = len(first.by_attention), len(second.by_attention)
-    places = range(depths[0] + 1) if depths[0] == depths[1] else (0, -1)
-    rows: list[dict[str, float]] = []
-    for place in places:
-        numbers = [range(depth + 1)[place] for depth in depths]
-        row: dict[str, float] = {"layer": numbers[0]}
-        if depths[0] != depths[1]:
-            row["second_layer"] = numbers[1]
-        for name, report in (("first", first), ("second", second)):
-            row[f"{name}_hfc_lfc"] = float(np.exp(np.mean(report.logs[place])))
-            row[f"{name}_cos_mean"] = float(np.mean(report.cosines[place]))
-        own, others = (_numbers(report, place) for report in (first, second))
-        for name, values in others.items():
-            if numbers[0] or not name.startswith("log_change"):
-                row |= named(name, mean_interval(values - own[name]))
-        rows.append(row)
-    return Comparison(first, second, pd.DataFrame(rows))
+    whole = depths[0] == depths[1]
+    columns: dict[str, Any] = {"layer": range(depths[0] + 1) if whole else (0, depths[0])}
+    if not whole:
+        columns["second_layer"] = (0, depths[1])
+    own, others = (_numbers(report, whole) for report in (first, second))
+    for name, each in (("first", own), ("second", others)):
+        columns[f"{name}_hfc_lfc"] = np.exp(each["log_hfc_lfc"].mean(1))
+        columns[f"{name}_cos_mean"] = each["cos_mean"].mean(1)
+    for name, values in others.items():
+        columns |= named(name, mean_intervals(values - own[name]))
+    return Comparison(first, second, pd.DataFrame(columns))
 
 
-def _numbers(report: Report, place: int) -> dict[str, Array]:
-    """[inputs], of the stream at `place` and of the layer that ends there (all of them: -1)."""
-    layers = slice(None) if place < 0 else slice(max(place - 1, 0), place)
-    attention, ffn = (by[layers].sum(0) for by in (report.by_attention, report.by_ffn))
+def _numbers(report: Report, whole: bool) -> dict[str, Array]:
+    """By name [layers + 1, inputs]; not whole: of the input and the end, all layers as one."""
+    logs, cosines, by = report.logs, report.cosines, (report.by_attention, report.by_ffn)
+    if not whole:
+        logs, cosines = logs[[0, -1]], cosines[[0, -1]]
+        by = (by[0].sum(0, keepdims=True), by[1].sum(0, keepdims=True))
+    attention, ffn = (np.pad(each, ((1, 0), (0, 0)), constant_values=NAN) for each in by)
     return {
-        "log_hfc_lfc": report.logs[place],
-        "since_input": report.logs[place] - report.logs[0],
-        "cos_mean": report.cosines[place],
+        "log_hfc_lfc": logs,
+        "since_input": logs - logs[0],
+        "cos_mean": cosines,
         "log_change": attention + ffn,
         "log_change_attention": attention,
         "log_change_ffn": ffn,

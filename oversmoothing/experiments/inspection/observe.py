@@ -38,7 +38,7 @@ from torch import Tensor
 
 from oversmoothing.experiments.inspection import heads_and_why
 from oversmoothing.experiments.inspection.budget import NAMED, Budget, Plan, plan_for
-from oversmoothing.experiments.inspection.states import DRAWN, StateNumbers, state_numbers
+from oversmoothing.experiments.inspection.states import DRAWN, state_numbers
 from oversmoothing.experiments.inspection.verify import Questions
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.model import Heads, Layer, Model, Norm, Trace, carried
@@ -252,22 +252,23 @@ class Observer:
         """log HFC/LFC [b] of a state whose numbers are kept."""
         assert self.plan is not None
         ranks = max(0, self.plan.ranks - self.seen)
-        parts: list[StateNumbers] = [
+        parts = [
             state_numbers(
                 part, cls=self.model.cls, registers=self.model.registers,
                 ranks=max(0, ranks - k), closely=max(0, closely - k),
             )
             for k, part in enumerate(kept_parts(X, keep))
         ]  # fmt: skip
-        for each in parts:
-            self.metrics.add(row, each.metrics)
-            self.close.add(row, each.close)
-        labels = [one for each in parts for one in each.labels]
+        for metrics, close, _ in parts:
+            self.metrics.add(row, metrics)
+            for one in close:
+                self.close.add(row, one)
+        labels = [one for *_, own in parts for one in own]
         for k, one in enumerate(labels[: max(0, DRAWN - self.seen)]):
             if not row:
                 self.labels.append([])
             self.labels[self.seen + k].append(one)
-        return torch.cat([each.metrics["log_hfc_lfc"] for each in parts])
+        return torch.cat([metrics["log_hfc_lfc"] for metrics, *_ in parts])
 
     def _drift(self, number: int, trace: Trace, keep: Tensor | None) -> Tensor:
         """Rows and columns of padding are 0 in a masked mean attention only if its queries are;

@@ -46,19 +46,11 @@ RANKS = ("effective_rank", "sigma2_sigma1")
 Columns = dict[str, Tensor]
 
 
-class StateNumbers(NamedTuple):
-    """Of a batch: `metrics` by name [b] (RANKS [ranks]), `close` by name [c] and `labels`, c of
-    [n], of its first inputs."""
-
-    metrics: Columns
-    close: Columns
-    labels: list[NDArray[np.int64]]
-
-
 def state_numbers(
     X: Float[Tensor, "b n d"], *, cls: bool, registers: int, ranks: int, closely: int
-) -> StateNumbers:
-    """Metrics of every input, RANKS of so many; of the first `closely` sinks, growth, clusters."""
+) -> tuple[Columns, list[Columns], list[NDArray[np.int64]]]:
+    """(metrics by name [b], RANKS [ranks]; input by input of the first `closely` its sinks, growth
+    and shares of clusters by name [1]; the cluster of each of their tokens)."""
     state = stream_state(X, without_first=cls, ranks=ranks)
     metrics = {
         name: value[:ranks] if name.startswith(RANKS) else value
@@ -74,17 +66,17 @@ def state_numbers(
                 suffix: Raw(metrics[f"cos_mean{suffix}"][k], state.gram[suffix][k], sigma[k])
                 for suffix, sigma in state.sigma.items()
             }
-        close.append(sinks(X[k], cls=cls, registers=registers, known=known))
-        half = close[-1]["effective_rank_half"]
-        close[-1]["rank_growth"] = metrics["effective_rank"][k] / half
+        numbers: dict[str, Any] = sinks(X[k], cls=cls, registers=registers, known=known)
+        growth = metrics["effective_rank"][k] / numbers["effective_rank_half"]
         labels.append(clusters(X[k], state.cosine[k] if known else None))
-        close[-1] |= {
-            name: torch.tensor(share, dtype=torch.float64)
-            for name, share in shares(labels[-1]).items()
-        }
-    names = close[0] if close else ()
-    joined = {name: torch.stack([one[name].reshape(()) for one in close]) for name in names}
-    return StateNumbers(metrics, joined, labels)
+        numbers |= {"rank_growth": growth} | shares(labels[-1])
+        close.append(
+            {
+                name: torch.as_tensor(x, dtype=torch.float64).reshape(1)
+                for name, x in numbers.items()
+            }
+        )
+    return metrics, close, labels
 
 
 class Raw(NamedTuple):

@@ -38,7 +38,6 @@ from oversmoothing.experiments.models.tape import (
     MOVES,
     PAIRS,
     PRODUCT,
-    SAME,
     SCALES,
     Node,
     NotReplayable,
@@ -337,31 +336,18 @@ def _sequential(g: Graph, r: Reading, p: int, q: int, out: int, behind: Norm) ->
         r.lacks.append("the second sublayer mixes tokens: no feed-forward sublayer")
     if r.placement == "post":
         r.norm, r.after, r.fed, r.ffn = behind, p, p, q
-        for v in sorted(_used(g, out)):
-            fitted = norm_of(g, out, v)
-            if fitted and fitted.kind != "none":
-                r.end, r.norm_ffn = v, fitted
-        if r.norm_ffn.kind == "none":
-            _written_out(g, r, out)
+        _norm_behind(g, r, out)
         return
     _fed(g, r, p, q)
 
 
-def _written_out(g: Graph, r: Reading, out: int) -> None:
-    """A norm behind the FFN's sum `out` in several operations: the last that has its form."""
+def _norm_behind(g: Graph, r: Reading, out: int) -> None:
+    """The norm behind the FFN's sum `out`, in one operation or several: the last of its form."""
     for v in range(out + 1, min(out + WRITTEN, len(g.values))):
-        if g.values[v].shape == g.values[out].shape and g.op(v) not in SAME and g.from_(v, out):
+        if g.op(v) not in MOVES and g.from_(v, out):
             fitted = norm_of(g, out, v)
             if fitted and fitted.kind != "none":
                 r.end, r.norm_ffn = v, fitted
-
-
-def _used(g: Graph, v: int) -> set[int]:
-    """What is made of v at once, but for views."""
-    tensors = set()
-    for u in {u for node in g.uses[v] for u in node.outs}:
-        tensors |= _used(g, u) if g.op(u) in SAME else {u}
-    return tensors
 
 
 def _behind(g: Graph, r: Reading) -> None:
