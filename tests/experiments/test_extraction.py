@@ -41,16 +41,6 @@ def test_a_layer_is_put_together_again_from_its_neutral_form(family):
             assert difference < limit * theirs.abs().max()
 
 
-def test_attention_that_the_library_hides_is_found_all_the_same():
-    """A fused kernel gives None in place of the attention."""
-    module = tiny("vit")
-    model, hidden = open_model(module), []
-    module.vit.layers[0].attention.register_forward_hook(lambda m, a, out: hidden.append(out[1]))
-    found = extract(model, pixels())
-    assert hidden == [None]
-    assert found.traces[0].attention.shape == (2, 3, 17, 17)
-
-
 def test_scaling_by_layer_is_the_modules_own():
     """A variant of GPT-2 divides the logits by the layer's number."""
     module = tiny("gpt2", scale_attn_by_inverse_layer_idx=True)
@@ -172,20 +162,6 @@ def test_empty_streams_and_sizes_are_refused():
     for nothing in ([], own_inputs(0), iter(())):
         refuses("no inputs", list, stream(model, nothing))
     refuses("at least 1", lambda: list(stream(model, own_inputs(), batch_size=0)))
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_half_precision_is_checked_within_its_rounding(family, dtype):
-    model = open_model(tiny(family).to(dtype))
-    if model.dtype != dtype:
-        assert "float32 is used" in model.run_notes[0]
-    found = extract(model, batch(family))
-    assert found.traces[0].attention.dtype == torch.float32
-    assert max(found.av_error) < 0.25
-    wide = extract(open_model(tiny(family)), batch(family))
-    difference = found.traces[0].before - wide.traces[0].before
-    assert difference.abs().max() <= 4 * torch.finfo(dtype).eps * wide.traces[0].before.abs().max()
 
 
 def test_attention_can_be_had_in_float64():

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-import transformers
 from torch import Tensor, nn
 from transformers.models.swin import modeling_swin as swin
 
@@ -27,7 +26,7 @@ from oversmoothing.experiments.models.model import Extraction, Model
 from oversmoothing.experiments.repeated.blocks import cycled_layers
 from oversmoothing.experiments.repeated.flips import sign_flips
 from tests.support.cases import cases
-from tests.support.families_of_today import TODAY, inputs, today
+from tests.support.families_of_today import TODAY, inputs, today, whole
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import FAMILIES, TEXT, pixels, tiny, tokens
 
@@ -140,14 +139,13 @@ def test_a_grid_that_swin_pads_is_refused():
 
 
 def test_what_holds_several_stacks_names_them():
-    config = transformers.CLIPConfig(**TODAY["CLIP, texts"].settings)
-    module = transformers.CLIPModel(config)
+    module = whole("CLIP, texts")
     refuses("part='text_model' or part='vision_model'", open_model, module)
     text, images = (open_model(module, part=f"{name}_model") for name in ("text", "vision"))
     assert (text.modality, text.causal, text.cls) == ("text", True, False)
     assert (images.modality, images.causal, images.cls) == ("vision", False, True)
     refuses("its parts are: text_model, vision_model", open_model, module, part="sound_model")
-    module = transformers.T5Model(transformers.T5Config(**TODAY["T5"].settings))
+    module = whole("T5")
     refuses("part='encoder'", open_model, module)
     assert not open_model(module, part="encoder").cls
 

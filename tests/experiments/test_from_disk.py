@@ -15,8 +15,9 @@ from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.heads_and_why import LARGEST
 from oversmoothing.experiments.models.checkpoints import Widened, in_float32
 from oversmoothing.experiments.models.model import Model
+from tests.support.cases import cases
 from tests.support.refusals import refuses
-from tests.support.tiny_transformers import pixels, tiny
+from tests.support.tiny_transformers import TEXT, pixels, tiny
 
 
 def made(kind: str, folder: Path, dtype: torch.dtype = torch.float32, **sizes: Any) -> nn.Module:
@@ -44,12 +45,21 @@ def mapped(tensor: Tensor) -> str:
     return ""
 
 
-@pytest.mark.parametrize("kind", ["llama", "gpt2", "bert", "vit"])
-def test_a_folder_is_read_as_the_module_in_memory_is_to_the_bit(kind, tmp_path):
+@cases(
+    "kind, said",
+    ("vit", ("vision", True, False, "pre")),
+    ("deit", ("vision", True, False, "pre")),
+    ("bert", ("text", True, False, "post")),
+    ("gpt2", ("text", False, True, "pre")),
+    ("llama", ("text", False, True, "pre")),
+)
+def test_a_folder_is_read_as_the_module_in_memory_is_to_the_bit(kind, said, tmp_path):
     module = made(kind, tmp_path)
-    tokenizer = {} if kind == "vit" else {"tokenizer": lambda: None}
+    tokenizer = {"tokenizer": lambda: None} if kind in TEXT else {}
     stored = oversmoothing.open_model(tmp_path, **tokenizer)
     held = oversmoothing.describe(module, **tokenizer, folder=tmp_path)
+    assert type(stored.module) is type(module)  # with its head, where it has one
+    assert (stored.modality, stored.cls, stored.causal, stored.layers[0].placement) == said
     for layer in stored.layers:
         for name, p in layer.block.named_parameters():
             assert mapped(p).endswith(".safetensors"), name

@@ -2,12 +2,12 @@
 
 import gguf
 import torch
-import transformers
 from torch import nn
 
 from oversmoothing import open_model
 from oversmoothing.experiments.inspection.extract import extract
-from tests.support.families_of_today import DECODER
+from tests.support.architectures import drawn, small_config
+from tests.support.families_of_today import SIZES, TWO
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tokens
 
@@ -45,13 +45,7 @@ def written(path, module: nn.Module, blocks: int = 2) -> None:
 
 
 def tiny() -> nn.Module:
-    torch.manual_seed(0)
-    config = transformers.Qwen2Config(**DECODER, num_key_value_heads=2)
-    module = transformers.Qwen2ForCausalLM(config).eval()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.add_(0.4 * torch.randn_like(parameter))
-    return module
+    return drawn("Qwen2ForCausalLM", small_config("Qwen2", SIZES, TWO), moved=0.4)
 
 
 def test_a_gguf_file_is_the_model_that_was_written(tmp_path, capsys):

@@ -166,10 +166,6 @@ def test_vision_is_drawn_on_the_image_and_text_by_position():
     assert shown_pixels(made(), iter(sharing(2))) is None
 
 
-def test_no_input_left_for_interval_means_no_word_on_heads():
-    assert "Left out" not in inspect(made(value=1.0), sharing(1)).summary()
-
-
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_words_stand_at_their_tokens_whatever_the_padding(side):
     model = open_model(tiny("bert"), tokenizer=Letters())

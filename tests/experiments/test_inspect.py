@@ -147,33 +147,34 @@ def test_the_summary_follows_the_interval_of_the_change(report, change, words):
     assert words in altered.summary()
 
 
-def save(path: Path, values: np.ndarray) -> None:
-    Image.fromarray(values).save(path)
-
-
 def pixels_of(folder: Path) -> torch.Tensor:
     """What the project's own ViT reads of a folder of image files."""
     return Pixels(8, (0.5,), (0.5,))(list(picture_folder(folder)))
 
 
-def test_images_are_read_in_the_order_of_their_names(tmp_path):
+def test_images_are_read_lazily_in_the_order_of_their_names(tmp_path):
     refuses("is not a folder", pixels_of, tmp_path / "missing")
     refuses("holds no files", pixels_of, tmp_path)
-    save(tmp_path / "b.png", np.full((8, 8), 255, np.uint8))
-    save(tmp_path / "a.png", np.zeros((8, 8, 3), np.uint8))
+    for name, level, size in (("b", 255, (8, 8)), ("a", 0, (8, 8, 3)), ("c", 0, (9, 8))):
+        Image.fromarray(np.full(size, level, np.uint8)).save(tmp_path / f"{name}.png")
+    (tmp_path / "d.png").write_text("no image")
     (tmp_path / ".DS_Store").write_bytes(b"x")
     (tmp_path / "folder").mkdir()
-    pixels = pixels_of(tmp_path)
+    pixels = Pixels(8, (0.5,), (0.5,))(list(picture_folder(tmp_path, 2)))
     assert pixels.dtype == torch.float32 and pixels.shape == (2, 8, 8)
     assert (pixels[0] == -1).all() and (pixels[1] == 1).all()
-    save(tmp_path / "c.png", np.zeros((9, 8), np.uint8))
+    pictures = picture_folder(tmp_path)
+    assert [image.getpixel((0, 0))[0] for image in pictures[:3]] == [0, 255, 0]
+    refuses("not an image", lambda: pictures[3])
+    refuses("", lambda: pictures[4], error=IndexError)
+    (tmp_path / "d.png").unlink()
     refuses("8 x 9 pixels, the model reads 8 x 8: resize", pixels_of, tmp_path)
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg", "gif", "bmp"])
 def test_a_truncated_image_is_refused_wherever_it_ends(tmp_path, suffix):
     path = tmp_path / f"a.{suffix}"
-    save(path, np.random.default_rng(0).integers(0, 256, (8, 8), np.uint8))
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (8, 8), np.uint8)).save(path)
     content = path.read_bytes()
     for end in range(0, len(content) * 3 // 4, 7):
         path.write_bytes(content[:end])
@@ -181,8 +182,8 @@ def test_a_truncated_image_is_refused_wherever_it_ends(tmp_path, suffix):
 
 
 def test_the_command_prints_json_alone(stored, tmp_path, told):
-    save(tmp_path / "a.png", np.arange(64, dtype=np.uint8).reshape(8, 8))
-    save(tmp_path / "b.png", np.arange(64, dtype=np.uint8).reshape(8, 8).T.copy())
+    for name, level in (("a", 0), ("b", 90)):
+        Image.linear_gradient("L").resize((8, 8)).rotate(level).save(tmp_path / f"{name}.png")
     out_folder = str(tmp_path / "out")
     command = ["inspect", str(stored), "--images", str(tmp_path), "--out", out_folder]
     parsed = json.loads(told(0, *command, "--json"))

@@ -25,7 +25,7 @@ from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.models.model import Model
 from tests.support.refusals import refuses
-from tests.support.tiny_transformers import DEIT_TI, tiny
+from tests.support.tiny_transformers import DEIT_TI, Letters, tiny
 
 INPUTS = 8
 
@@ -157,30 +157,20 @@ def test_inputs_that_are_not_looked_at_closely_have_the_same_streams(deit, pixel
 
 def test_a_long_text_costs_the_same_wherever_it_stands(monkeypatch):
     """What is said before it starts is what is done, whatever the order and the batches."""
-    model = open_model(tiny("gpt2", n_positions=320), tokenizer=Letters())
+    model = open_model(tiny("gpt2", n_positions=321), tokenizer=Letters())
     texts = ["abc", "cabba", "bcab", "aabcc", "cab", "bca", "abca" * 80]
-    # Each pass takes a second, and a letter its share of the longest text's.
+    # Each pass takes a second, and a token its share of the longest text's.
     clock = SimpleNamespace(perf_counter=count().__next__)
     with monkeypatch.context() as stopped:
         stopped.setattr("oversmoothing.experiments.inspection.budget.time", clock)
         foreseen = foresee(model, texts, 4, 32)
-    assert foreseen.share == sum(map(len, texts)) / (7 * 320)
+    assert foreseen.share == sum(len(text) + 1 for text in texts) / (7 * 321)
     assert foreseen.seconds == pytest.approx((foreseen.passes * 7 * foreseen.share,) * 2)
     said = foreseen.plan
     assert said.closely > said.spectra
     for order, size in ((texts, 32), (texts, 2), (texts[::-1], 2)):
         report = inspect(model, order, batch_size=size)
         assert (report.closer, report.spectra) == (said.closely, said.spectra)
-
-
-class Letters:
-    """A tokenizer of single letters."""
-
-    def __call__(self, text: str) -> dict[str, list[int]]:
-        return {"input_ids": [3 + ord(letter) - ord("a") for letter in text]}
-
-    def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
-        return [chr(ord("a") + number - 3) for number in ids]
 
 
 def test_heads_are_explained_whatever_the_batches():

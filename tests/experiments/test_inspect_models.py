@@ -8,16 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 
-import oversmoothing
-from oversmoothing import InputError, Report, describe, inspect
+from oversmoothing import inspect
 from oversmoothing.experiments.inspection.budget import Plan
-from oversmoothing.experiments.models.pictures import cifar100, picture_folder
+from oversmoothing.experiments.models.pictures import cifar100
 from oversmoothing.simulations.state_metrics import NAMES
 from tests.support.cases import cases
 from tests.support.refusals import refuses
-from tests.support.tiny_transformers import FAMILIES, TEXT, Stack, batch, tiny, tokens
+from tests.support.tiny_transformers import FAMILIES, TEXT, batch, tiny, tokens
 
 DATA = os.environ.get("OVERSMOOTHING_DATA")
 
@@ -85,13 +83,6 @@ def test_half_precision_models_are_upcast_where_spectra_need_it(dtype):
     )  # fmt: skip
 
 
-def test_an_unknown_model_is_inspected_from_its_description():
-    described = describe(Stack())
-    report = oversmoothing.inspect(described, torch.randn(4, 9, 6))
-    assert isinstance(report, Report) and report.account_error < 1e-6
-    assert len(report.to_frame()) == 3
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("model") / "tiny-vit"
@@ -123,19 +114,6 @@ def test_the_command_refuses_with_advice(folder, tmp_path, told, monkeypatch, op
     model = [str(folder)] if options[0].startswith("--") else []
     words = [*model, *(each.format(out=tmp_path) for each in options)]
     assert re.search(message, told(2, "inspect", *words, "--out", tmp_path))
-
-
-def test_pictures_are_read_lazily_and_in_order(tmp_path):
-    for k in (2, 0, 1):
-        Image.new("RGB", (4, 4), (k, 0, 0)).save(tmp_path / f"{k}.png")
-    (tmp_path / "3.png").write_text("no image")
-    pictures = picture_folder(tmp_path, 4)
-    assert [image.getpixel((0, 0)) for image in pictures[:3]] == [(k, 0, 0) for k in range(3)]
-    with pytest.raises(InputError, match="not an image"):
-        pictures[3]
-    with pytest.raises(IndexError):
-        pictures[4]
-    assert len(picture_folder(tmp_path, 2)) == 2
 
 
 def test_cifar_100_refuses_what_is_not_there(tmp_path):

@@ -1,5 +1,4 @@
-"""PyTorch's own attention, whose three projections are one parameter: encoders, and blocks of one's
-own around it."""
+"""PyTorch's own attention, whose three projections are one parameter, and its encoders."""
 
 import pytest
 import torch
@@ -81,29 +80,6 @@ def test_tokens_in_front_of_the_batch_are_read_with_a_batch_in_front():
     found = extract(model, X)
     expected = module.eval()(X.transpose(0, 1)).transpose(0, 1)
     torch.testing.assert_close(found.traces[-1].after_ffn, expected, atol=1e-5, rtol=1e-5)
-
-
-class Block(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.before, self.after = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.mix = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
-        self.up, self.down = nn.Linear(WIDTH, 24), nn.Linear(24, WIDTH)
-
-    def forward(self, X: Tensor) -> Tensor:
-        N = self.before(X)
-        X = X + self.mix(N, N, N, need_weights=False)[0]
-        return X + self.down(torch.relu(self.up(self.after(X))))
-
-
-def test_a_block_of_ones_own_around_pytorchs_attention():
-    torch.manual_seed(0)
-    module = nn.Sequential(Block(), Block())
-    model = describe(module)
-    X = torch.randn(2, 5, WIDTH)
-    found = extract(model, X)
-    assert max(found.av_error) < 1e-5
-    torch.testing.assert_close(found.traces[-1].after_ffn, module(X), atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["vit", "llama"])

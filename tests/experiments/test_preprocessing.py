@@ -12,7 +12,6 @@ from transformers import AutoImageProcessor
 
 import oversmoothing
 from oversmoothing import InputError, main, open_model, reparameterise
-from oversmoothing.experiments.repeated.loop import loop
 from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import tiny
@@ -200,16 +199,6 @@ def test_pictures_that_stay_oblong_are_refused_and_long_ones_not_enlarged(tmp_pa
     refuses(r"pixels 3 x 32 x 42 of a picture of 64 x 48", lambda: model.prepare(pictures(1)))
     with pytest.raises(InputError, match="more than 81 million: crop the picture first"):
         model.prepare([Image.new("RGB", (1, 80000))])
-
-
-def test_loops_of_cropped_pictures_are_not_those_of_squashed_ones(tmp_path):
-    squashed = NORMAL | {"size": {"height": 32, "width": 32}}
-    found = [
-        loop(open_model(folder(tmp_path / str(k), each)), pictures(8), loops=20).table
-        for k, each in enumerate((NORMAL, squashed))
-    ]
-    start = [each["start"].to_numpy() for each in found]
-    assert np.abs(start[0] / start[1] - 1).max() > 1e-3
 
 
 @cases(

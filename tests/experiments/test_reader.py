@@ -168,6 +168,17 @@ class Heads(Block):
         return self.o(torch.cat([head(y) for head in self.heads], -1))
 
 
+class Own(Block):
+    """Around PyTorch's attention, whose three projections are one parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix = nn.MultiheadAttention(D, HEADS, batch_first=True)
+
+    def attend(self, y: Tensor) -> Tensor:
+        return self.mix(y, y, y, need_weights=False)[0]
+
+
 def written_out(b: Block, y: Tensor) -> Tensor:
     scores = b.split(b.q(y)) @ b.split(b.k(y)).mT / R**0.5
     shares = (scores - scores.amax(-1, keepdim=True)).exp()
@@ -196,6 +207,7 @@ READ: dict[str, tuple[type[Block], str]] = {
     "a loop over heads": (variant(attend=looped), "pre"),
     "a module a head": (Heads, "pre"),
     "a softmax written out": (variant(weights=written_out), "pre"),
+    "PyTorch's attention": (Own, "pre"),
     "what is taken off": (variant(forward=minus), "pre"),
     "weights within the sums": (variant(forward=weighted), "pre"),
     "addcmul": (variant(forward=lambda b, x: (

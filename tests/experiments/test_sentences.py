@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing import Report, main
+from oversmoothing import Report
 from oversmoothing.commands.options import wrapped
 from oversmoothing.experiments.inspection.answer import CAUSES, MILD, POST_CAUSES
 from oversmoothing.experiments.intervals import FEWEST
@@ -219,9 +219,9 @@ def test_lines_are_no_wider_than_the_terminal(report, width):
 NONE = "at least 5 are needed"
 
 
-def said(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(list(words)) == 0
-    return " ".join(capsys.readouterr().out.split())
+@pytest.fixture
+def said(told):
+    return lambda *words: " ".join(told(0, *words).split())
 
 
 def kept(folder: Path, name: str, *tables: str) -> dict[str, Any]:
@@ -233,22 +233,22 @@ def kept(folder: Path, name: str, *tables: str) -> dict[str, Any]:
     return json.loads(path.read_text())
 
 
-def test_loops_of_two_runs_have_no_interval(tmp_path, capsys):
+def test_loops_of_two_runs_have_no_interval(tmp_path, said):
     """It was 'agrees on collapse in 100 % of 2 runs (95 % 100 to 100)'."""
-    words = ("probe", "vit-random", "loop", "--loops", "20", "--out", str(tmp_path), "--plot")
-    few = said(capsys, *words, "--count", "2")
+    words = ("probe", "vit-random", "loop", "--loops", "20", "--out", tmp_path, "--plot")
+    few = said(*words, "--count", "2")
     assert kept(tmp_path, "loop", "runs", "predictors")["loops"] == 20
     assert f"no interval: 1 input, {NONE}" in few and "95 %" not in few
     # Five of ten inputs are scored, and 3 of 6 blocks: both are drawn again.
-    more = said(capsys, *words, "--count", "10")
+    more = said(*words, "--count", "10")
     assert "(groups: 3, inputs: 5) it is right on collapse in 100 % of runs" in more
     assert f"100 % of runs (no interval: 3 groups, {NONE}" in more
 
 
-def test_runs_that_all_agree_have_an_interval_with_a_width(tmp_path, capsys):
+def test_runs_that_all_agree_have_an_interval_with_a_width(tmp_path, said):
     """With the default count it was '100 % of 40 runs (95 % interval 100% to 100%, 10 inputs)'."""
-    words = ("probe", "vit-random", "loop", "--loops", "20", "--out", str(tmp_path), "--json")
-    found = json.loads(said(capsys, *words, "--count", "5"))["scores"]
+    words = ("probe", "vit-random", "loop", "--loops", "20", "--out", tmp_path, "--json")
+    found = json.loads(said(*words, "--count", "5"))["scores"]
     for score in found.values():
         assert (score["blocks"], score["inputs"]) == (6, 5)
         assert 0 <= score["agree_low"] < score["agree_high"] <= 1
@@ -257,40 +257,40 @@ def test_runs_that_all_agree_have_an_interval_with_a_width(tmp_path, capsys):
     assert whole and all(abs(score["agree_low"] - 0.5655) < 1e-4 for score in whole)
 
 
-def test_flips_scored_on_two_inputs_have_no_interval(tmp_path, capsys):
+def test_flips_scored_on_two_inputs_have_no_interval(tmp_path, said):
     """It was 'R² .89 (.89 to .89)'; the share is Wilson's over the inputs, as many as there are."""
-    words = ("probe", "vit-random", "flips", "--out", str(tmp_path), "--plot")
-    few = said(capsys, *words, "--count", "4")
+    words = ("probe", "vit-random", "flips", "--out", tmp_path, "--plot")
+    few = said(*words, "--count", "4")
     assert few.count(NONE) == 3 and "95 %" not in few
     assert all(row["r2_low"] is None for row in kept(tmp_path, "flips", "scores")["scores"])
-    many = said(capsys, *words, "--count", "10")
+    many = said(*words, "--count", "10")
     assert ", 10 inputs" in many and ", 5 inputs" in many
 
 
-def test_readings_of_two_images_have_no_interval(tmp_path, capsys):
+def test_readings_of_two_images_have_no_interval(tmp_path, said):
     """It was '61.11 [61.11, 61.11]'."""
-    words = ("probe", "vit-random", "readings", "--out", str(tmp_path))
-    assert f"no interval: 2 inputs, {NONE}" in said(capsys, *words, "--count", "2")
+    words = ("probe", "vit-random", "readings", "--out", tmp_path)
+    assert f"no interval: 2 inputs, {NONE}" in said(*words, "--count", "2")
     assert pd.read_csv(tmp_path / "readings.csv")["percent_low"].isna().all()
-    assert "over 5 inputs" in said(capsys, *words, "--count", "5")
+    assert "over 5 inputs" in said(*words, "--count", "5")
     assert pd.read_csv(tmp_path / "readings.csv")["percent_low"].notna().all()
 
 
-def test_few_inputs_say_nothing_of_heads_percentiles_or_tilts(tmp_path, capsys):
+def test_few_inputs_say_nothing_of_heads_percentiles_or_tilts(tmp_path, said):
     """Of three images it was said that no head is told to smooth."""
-    words = ("inspect", "vit-random", "--count", "3", "--out", str(tmp_path))
-    record = json.loads(said(capsys, *words, "--json"))
+    words = ("inspect", "vit-random", "--count", "3", "--out", tmp_path)
+    record = json.loads(said(*words, "--json"))
     assert "no head" not in record["summary"].lower()
     assert all(row["cos_mean_p05"] is None for row in record["layers"])
-    words = ("probe", "vit-random", "tilt", "--count", "1", "--out", str(tmp_path))
-    few = " ".join(said(capsys, *words).split())
+    words = ("probe", "vit-random", "tilt", "--count", "1", "--out", tmp_path)
+    few = said(*words)
     assert f"no interval: 1 input, {NONE}" in few and "for which is not known" in few
 
 
-def test_stability_shows_the_spread_of_its_random_directions(tmp_path, capsys):
+def test_stability_shows_the_spread_of_its_random_directions(tmp_path, said):
     """One direction an input was shown as a property of the layer."""
-    words = ("probe", "vit-random", "stability", "--count", "2", "--out", str(tmp_path), "--plot")
-    assert "r2_jvp_observed" in said(capsys, *words)
+    words = ("probe", "vit-random", "stability", "--count", "2", "--out", tmp_path, "--plot")
+    assert "r2_jvp_observed" in said(*words)
     record = kept(tmp_path, "stability", "distances")
     assert record["gaussian_draws"] == DRAWS and record["inputs"] == 2
     spreads = np.array([[row[f"{name}_spread"] for name in ("closed", "observed")]

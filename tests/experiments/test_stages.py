@@ -6,34 +6,26 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-import transformers
 from torch import Tensor, nn
 
 from oversmoothing import inspect, inspect_stages, metrics, open_model
 from oversmoothing.experiments.models.sources import open_stages
-from tests.support.families_of_today import TODAY, inputs, today
+from tests.support.families_of_today import inputs, today, whole
 from tests.support.made_models import made, sharing
 from tests.support.refusals import refuses
 
 
 def states(module: nn.Module) -> list[list[Tensor]]:
     """Of each stage the stream in front of its first block and behind every one of them."""
-    seen: list[list[Tensor]] = []
-    hooks = []
-    for stage in module.encoder.layers:
-        own: list[Tensor] = []
-        seen.append(own)
-        hooks.append(
-            stage.blocks[0].register_forward_pre_hook(lambda _, args, own=own: own.append(args[0]))
-        )
+    seen: list[list[Tensor]] = [[] for _ in module.encoder.layers]
+    for own, stage in zip(seen, module.encoder.layers, strict=True):
+        stage.blocks[0].register_forward_pre_hook(lambda _, args, own=own: own.append(args[0]))
         for block in stage.blocks:
-            hooks.append(block.register_forward_hook(
+            block.register_forward_hook(
                 lambda _, __, out, own=own: own.append(out[0] if isinstance(out, tuple) else out)
-            ))  # fmt: skip
+            )
     with torch.no_grad():
         module(**inputs("Swin"))
-    for hook in hooks:
-        hook.remove()
     return seen
 
 
@@ -84,8 +76,7 @@ def test_stages_are_saved_whole(found, tmp_path):
 
 
 def test_towers_are_no_stages_and_one_stack_is_one_stage():
-    clip = transformers.CLIPModel(transformers.CLIPConfig(**TODAY["CLIP, texts"].settings))
-    refuses(r"part='text_model' or part='vision_model'$", open_stages, clip)
+    refuses(r"part='text_model' or part='vision_model'$", open_stages, whole("CLIP, texts"))
     refuses("or all of them to inspect_stages", lambda: open_model(today("Swin")))
     found = inspect_stages([made(value=0.2)], sharing(3))
     assert found.merging.shape == (0, 3)

@@ -13,6 +13,7 @@ from oversmoothing.experiments.inspection.extract import Checked, extract, strea
 from oversmoothing.experiments.models.fits import norm_of
 from oversmoothing.experiments.models.model import Model, Norm
 from oversmoothing.experiments.models.pass_graph import watch
+from tests.support.cases import cases
 from tests.support.families_of_today import TODAY, inputs, today
 from tests.support.refusals import refuses
 from tests.support.tampered import TAMPERED, WHERE, opened
@@ -51,14 +52,15 @@ def sharpness(model: Model, family: str) -> float:
     return max(ratios)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@cases("dtype", torch.float32, torch.bfloat16, torch.float16)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_honest_model_is_accepted_and_attends_far_from_uniformly(family, dtype):
-    model = opened(family, DTYPES[dtype])
+    model = opened(family, dtype)
     before = {name: each.clone() for name, each in model.module.state_dict().items()}
     places = {name: each.data_ptr() for name, each in model.module.named_parameters()}
     assert sharpness(model, family) < 0.8
-    assert max(extract(model, batch(family)).av_error) < 1e-4
+    found = extract(model, batch(family))
+    assert max(found.av_error) < 1e-4 and found.traces[0].attention.dtype == torch.float32
     # The pass in float32 leaves no trace: the same numbers in the same memory.
     for name, each in model.module.state_dict().items():
         assert each.dtype == before[name].dtype and torch.equal(each, before[name])
@@ -167,39 +169,36 @@ def norm_told(module: torch.nn.Module, width: int) -> Norm | None:
     return norm_of(g, next(iter(g.inputs)), g.nodes[-1].outs[0])
 
 
-def test_the_eps_of_a_norm_that_states_none_is_read():
-    norm = norm_told(OlmoLayerNorm(48), 48)
-    assert norm is not None
-    assert norm.kind == "layer" and norm.eps == pytest.approx(1e-5, rel=1e-4)
+class Lying(torch.nn.LayerNorm):
+    """States another eps than it uses."""
+
+    used = 1e-3
+
+    def forward(self, X):
+        return torch.nn.functional.layer_norm(X, (12,), self.weight, self.bias, self.used)
 
 
-@pytest.mark.parametrize("eps", [1e-12, 1e-6, 1e-3])
-def test_the_eps_that_a_norm_uses_is_read_and_not_the_one_it_states(eps):
-    class Lying(torch.nn.LayerNorm):
-        def forward(self, X):
-            return torch.nn.functional.layer_norm(X, (8,), self.weight, self.bias, eps)
-
-    norm = norm_told(Lying(8, eps=1e-5), 8)
-    assert norm is not None and norm.eps == eps
+class Tiny(Lying):
+    used = 1e-12
 
 
-@pytest.mark.parametrize("kind", ["layer", "rms", "one-plus", "bare"])
-def test_norms_are_told_by_what_they_do(kind):
-    class OnePlus(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.weight, self.eps = torch.nn.Parameter(torch.randn(12)), 1e-3
+class OnePlus(torch.nn.RMSNorm):
+    def forward(self, X):
+        return torch.nn.functional.rms_norm(X, (12,), 1 + self.weight, self.eps)
 
-        def forward(self, x):
-            return torch.nn.functional.rms_norm(x, (12,), 1 + self.weight, self.eps)
 
+@cases(
+    "module, kind, eps",
+    (torch.nn.LayerNorm(12), "layer", 1e-5),
+    (torch.nn.RMSNorm(12, eps=1e-3), "rms", 1e-3),
+    (OnePlus(12, eps=1e-3), "rms", 1e-3),
+    (torch.nn.LayerNorm(12, eps=1e-6, elementwise_affine=False), "layer", 1e-6),
+    (OlmoLayerNorm(12), "layer", 1e-5),  # which states none
+    (Lying(12), "layer", 1e-3),
+    (Tiny(12), "layer", 1e-12),
+)
+def test_norms_and_their_eps_are_told_by_what_they_do(module, kind, eps):
     torch.manual_seed(0)
-    module = {
-        "layer": torch.nn.LayerNorm(12),
-        "rms": torch.nn.RMSNorm(12, eps=1e-3),
-        "one-plus": OnePlus(),
-        "bare": torch.nn.LayerNorm(12, elementwise_affine=False),
-    }[kind]
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.copy_(torch.randn(12))
@@ -207,7 +206,7 @@ def test_norms_are_told_by_what_they_do(kind):
     assert norm is not None and norm.module is module
     X = torch.randn(3, 5, 12)
     torch.testing.assert_close(norm(X), module(X))
-    assert norm.kind == ("rms" if kind in ("rms", "one-plus") else "layer")
+    assert norm.kind == kind and norm.eps == pytest.approx(eps, rel=1e-4)
     assert norm_told(torch.nn.Sequential(module, torch.nn.Tanh()), 12) is None
 
 

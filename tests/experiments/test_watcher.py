@@ -32,6 +32,12 @@ def one():
         yield
 
 
+def cosine(X: Tensor, keep: Tensor) -> float:
+    """The mean cosine of the kept tokens, the mean over the inputs."""
+    kept = zip(X.detach(), keep.bool(), strict=True)
+    return float(np.mean([float(metrics(x[k].double())["cos_mean"]) for x, k in kept]))
+
+
 def trained(
     *, every: int | None, steps: int = 4, accumulate: int = 1, autocast: bool = False, **options
 ) -> tuple[list[Tensor], nn.Module, Watcher | None]:
@@ -112,10 +118,8 @@ def test_padding_counts_for_nothing(family):
         model.eval()
         hidden = model(**batch, output_hidden_states=True).hidden_states
     table = watcher.to_frame()
-    for number, X in enumerate(hidden[:-1]):
-        kept = zip(X.detach(), batch["attention_mask"].bool(), strict=True)
-        mean = np.mean([float(metrics(x[keep].double())["cos_mean"]) for x, keep in kept])
-        assert table["cos_mean"][number] == pytest.approx(mean, rel=1e-9)
+    means = [cosine(X, batch["attention_mask"]) for X in hidden[:-1]]
+    assert list(table["cos_mean"][: len(means)]) == pytest.approx(means, rel=1e-9)
 
 
 @pytest.mark.parametrize("masked", ["src_key_padding_mask", "tgt_key_padding_mask"])
@@ -129,8 +133,7 @@ def test_padding_of_pytorch_s_modules_counts_for_nothing(part, masked):
         model(*states, **{masked: padding})
     own = masked.startswith("src") == (part == "encoder")
     keep = ~padding if own else torch.ones_like(padding)
-    X = states[int(part == "decoder")]
-    mean = np.mean([float(metrics(x[k])["cos_mean"]) for x, k in zip(X, keep, strict=True)])
+    mean = cosine(states[int(part == "decoder")], keep)
     assert watcher.to_frame()["cos_mean"][0] == pytest.approx(mean, rel=1e-5)
 
 
@@ -157,10 +160,8 @@ def test_tokens_that_lie_before_inputs_are_tokens_all_the_same(lengths):
     with Watcher(model, every=1, inputs=2, budget=None, spectra=False) as watcher:
         found = model(ids, attention_mask=mask, output_hidden_states=True).hidden_states
     table = watcher.to_frame()
-    for number, X in enumerate(found[:-1]):
-        kept = zip(X[:2].detach(), mask.bool(), strict=False)
-        mean = np.mean([float(metrics(x[keep].double())["cos_mean"]) for x, keep in kept])
-        assert table["cos_mean"][number] == pytest.approx(mean, rel=1e-6)
+    means = [cosine(X[:2], mask[:2]) for X in found[:-1]]
+    assert list(table["cos_mean"][: len(means)]) == pytest.approx(means, rel=1e-6)
     assert set(table["inputs"]) == {2}
 
 
@@ -310,11 +311,8 @@ def test_a_budget_that_is_spent_puts_a_watch_off_and_takes_spectra_in_turn(monke
     ({"mode": "training"}, "mode is 'training'"),
     ({"blocks": "nowhere"}, "has no part 'nowhere'"),
 )
-def test_options_out_of_range_are_refused(options, words):
+def test_options_out_of_range_and_what_is_no_module_are_refused(options, words):
     refuses(words, lambda: Watcher(tiny("vit"), **options))
-
-
-def test_data_parallel_and_what_is_no_module_are_refused():
     refuses("DataParallel copies the model", lambda: Watcher(nn.DataParallel(tiny("vit"))))
     refuses("int is no module", Watcher, 42)
     refuses("no softmax", lambda: Watcher(nn.Linear(2, 2)))

@@ -6,13 +6,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional
-from transformers import ViTConfig, ViTForImageClassification
 
 import oversmoothing
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.simulations.state import one_thread
 from tests.support.cases import cases
+from tests.support.tiny_transformers import tiny
 
 MISSING = "the extra `training` is not installed: pip install 'oversmoothing[training]'"
 LAYERS = 3
@@ -24,14 +25,9 @@ def one():
         yield
 
 
-def small_vit() -> ViTForImageClassification:
-    torch.manual_seed(0)
-    return ViTForImageClassification(
-        ViTConfig(
-            image_size=8, patch_size=2, num_channels=1, hidden_size=32, num_hidden_layers=LAYERS,
-            num_attention_heads=2, intermediate_size=64, num_labels=10,
-        )
-    )  # fmt: skip
+def small_vit() -> nn.Module:
+    sizes = {"image_size": 8, "patch_size": 2, "num_channels": 1, "num_labels": 10}
+    return tiny("vit", num_hidden_layers=LAYERS, **sizes).train()
 
 
 def examples(count: int = 128) -> list[dict[str, torch.Tensor]]:

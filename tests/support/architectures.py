@@ -14,7 +14,6 @@ import csv
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -47,28 +46,18 @@ SIZES: dict[str, Any] = {
 MOST = 10**7
 
 
-@dataclass(frozen=True)
 class Build:
     """`kind`Config(**settings) -> `kind`Model, or the class `model`; part: of it that is read.
 
     inputs: what it reads, where no kind of input that the reader makes up fits.
     """
 
-    kind: str
-    model: str = ""
-    part: str | None = None
-    settings: tuple[tuple[str, Any], ...] = ()
-    inputs: dict[str, Tensor] | None = None
-
-
-def _build(
-    kind: str,
-    model: str = "",
-    part: str | None = None,
-    inputs: dict[str, Tensor] | None = None,
-    **settings: Any,
-) -> Build:
-    return Build(kind, model, part, tuple(settings.items()), inputs)
+    def __init__(
+        self, kind: str, model: str = "", part: str | None = None,
+        inputs: dict[str, Tensor] | None = None, **settings: Any,
+    ) -> None:  # fmt: skip
+        self.kind, self.model, self.part = kind, model or f"{kind}Model", part
+        self.inputs, self.settings = inputs, settings
 
 
 WINDOWS = {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
@@ -85,189 +74,178 @@ TOWER = SIZES | {"depth": 2, "num_heads": 4, "out_hidden_size": 32, "fullatt_blo
                  "deepstack_visual_indexes": [0], "num_position_embeddings": 16}  # fmt: skip
 FILMS = torch.randn(2, 4, 3, 32, 32, generator=torch.Generator().manual_seed(2))
 BUILDS: dict[str, Build] = {
-    "AFMoE": _build("Afmoe"), "ALBERT": _build("Albert"), "Apertus": _build("Apertus"),
-    "Arcee": _build("Arcee"), "AST audio": _build("AST", max_length=64),
-    "Bamba": _build("Bamba", mamba_n_heads=8, mamba_d_head=8, attn_layer_indices=[1]),
-    "BART encoder": _build("Bart", part="encoder"),
-    "BEiT": _build("Beit", use_relative_position_bias=True),
-    "BEiT no bias": _build("Beit"), "BERT": _build("Bert"),
-    "BERT MLM": _build("Bert", "BertForMaskedLM"),
-    "BLIP vision": _build("BlipVision", "BlipVisionModel"),
-    "BigBird": _build("BigBird", attention_type="original_full"), "BioGPT": _build("BioGpt"),
-    "ESM": _build("Esm", mask_token_id=3, position_embedding_type="rotary"),
-    "BitNet": _build("BitNet"), "BLOOM": _build("Bloom"),
-    "CLIP text": _build("CLIPText", "CLIPTextModel"),
-    "CLIP vision": _build("CLIPVision", "CLIPVisionModel"),
-    "CLIP whole": _build("CLIP", text_config=SIZES, vision_config=SIZES, projection_dim=16),
-    "CodeGen": _build("CodeGen"),
-    "Cohere": _build("Cohere"), "Cohere2": _build("Cohere2", **WINDOWS), "CTRL": _build("CTRL"),
-    "Data2Vec vision": _build("Data2VecVision"),
-    "DeBERTa": _build("Deberta", relative_attention=True, pos_att_type=["c2p", "p2c"],
-                      type_vocab_size=0),
-    "DeBERTa-v2": _build("DebertaV2", relative_attention=True, pos_att_type=["c2p", "p2c"],
-                         position_buckets=8, type_vocab_size=0),
-    "DeepSeek-V3": _build("DeepseekV3", n_group=1, topk_group=1, kv_lora_rank=16, q_lora_rank=16,
-                          qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8, head_dim=4,
-                          num_key_value_heads=4),
-    "DeiT": _build("DeiT"),
-    "DeiT distilled": _build("DeiT", "DeiTForImageClassificationWithTeacher"),
-    "DiffLlama": _build("DiffLlama"),
-    "DINOv2": _build("Dinov2"), "DINOv2 with registers": _build("Dinov2WithRegisters"),
-    "DINOv3 ConvNext": _build("DINOv3ConvNext", hidden_sizes=[8, 8, 16, 16], depths=[1] * 4),
-    "DINOv3 ViT": _build("DINOv3ViT"), "DistilBERT": _build("DistilBert"), "Doge": _build("Doge"),
-    "dots1": _build("Dots1", n_group=1, topk_group=1, n_shared_experts=1),
-    "ELECTRA": _build("Electra"),
-    "Ernie 4.5": _build("Ernie4_5"), "Ernie 4.5 MoE": _build("Ernie4_5_Moe"),
-    "EuroBERT": _build("EuroBert"), "EXAONE 4": _build("Exaone4", **WINDOWS),
-    "EXAONE 4 without windows": _build("Exaone4", layer_types=["full_attention"] * 3),
-    "Falcon": _build("Falcon"), "Falcon-H1": _build("FalconH1"), "FNet": _build("FNet"),
-    "Gemma": _build("Gemma"), "Gemma 2": _build("Gemma2", **WINDOWS),
-    "Gemma 3": _build("Gemma3Text", "Gemma3TextModel", **WINDOWS),
-    "Gemma 3n": _build("Gemma3nText", "Gemma3nTextModel", intermediate_size=[48] * 3,
-                       activation_sparsity_pattern=[0.5, 0.0, 0.0], num_kv_shared_layers=1,
-                       **BY_LAYER),
-    "Gemma 4": _build("Gemma4Text", "Gemma4TextModel", per_layer_config={}, **BY_LAYER),
-    "GLM": _build("Glm"), "GLM-4": _build("Glm4"),
-    "GLM-4 MoE": _build("Glm4Moe", n_group=1, topk_group=1), "GPT-2": _build("GPT2"),
-    "GPT-2 scaled by layer": _build("GPT2", scale_attn_by_inverse_layer_idx=True),
-    "GPT-J": _build("GPTJ"),
-    "GPT-Neo": _build("GPTNeo", attention_types=[[["global", "local"], 1], [["global"], 1]],
-                      window_size=6),
-    "GPT-NeoX": _build("GPTNeoX"), "GPT-BigCode": _build("GPTBigCode"),
-    "GPT-OSS": _build("GptOss", **WINDOWS), "Granite": _build("Granite"),
-    "Granite MoE hybrid": _build("GraniteMoeHybrid", layer_types=["attention"] * 3,
-                                 shared_intermediate_size=24, mamba_n_heads=8, mamba_d_head=8),
-    "Helium": _build("Helium"),
-    "HuBERT": _build("Hubert"), "HunYuan dense": _build("HunYuanDenseV1"),
-    "I-JEPA": _build("IJepa"), "InternVL vision": _build("InternVLVision", image_size=[32, 32],
-                                                         patch_size=[8, 8]),
-    "Jais2": _build("Jais2"), "Jamba": _build("Jamba", use_mamba_kernels=False, attn_layer_period=2,
-                                             attn_layer_offset=1),
-    "LeViT": _build("Levit", image_size=64, patch_size=16, hidden_sizes=[16] * 3,
-                    num_attention_heads=[2] * 3, depths=[1] * 3, key_dim=[8] * 3),
-    "LFM2": _build("Lfm2"), "Llama": _build("Llama"),
-    "Llama 4": _build("Llama4Text", "Llama4TextModel"),
-    "Longformer": _build("Longformer", attention_window=4), "Mamba": _build("Mamba"),
-    "MiniMax": _build("MiniMax", layer_types=["full_attention"] * 3),
-    "Ministral": _build("Ministral", **WINDOWS), "Ministral 3": _build("Ministral3"),
-    "Mistral": _build("Mistral", sliding_window=6), "Mixtral": _build("Mixtral"),
-    "ModernBERT": _build("ModernBert", local_attention=6),
-    "Moonshine encoder": _build("Moonshine", part="encoder"), "MPNet": _build("MPNet"),
-    "MPT": _build("Mpt"), "nanochat": _build("NanoChat"), "Nemotron": _build("Nemotron"),
-    "NomicBERT": _build("NomicBert"), "Nystromformer": _build("Nystromformer", num_landmarks=4,
-                                                              segment_means_seq_len=12),
-    "OLMo": _build("Olmo"), "OLMo 2": _build("Olmo2"), "OLMo 3": _build("Olmo3", **WINDOWS),
-    "OLMoE": _build("Olmoe"), "OPT": _build("OPT"), "Persimmon": _build("Persimmon"),
-    "Phi": _build("Phi"), "Phi-3.5 MoE": _build("Phimoe"), "Phi-3": _build("Phi3"),
-    "Pixtral vision": _build("PixtralVision", "PixtralVisionModel",
-                             inputs={"pixel_values": FILMS[:1, 0]}),
-    "PVT": _build("Pvt", image_size=64, hidden_sizes=[16] * 4, num_attention_heads=[2] * 4,
-                  depths=[1] * 4, mlp_ratios=[2] * 4),
-   
-    "Qwen2": _build("Qwen2"), "Qwen2 MoE": _build("Qwen2Moe"), "Qwen3": _build("Qwen3"),
-    "Qwen3 MoE": _build("Qwen3Moe"), "Qwen3-Next": _build("Qwen3Next", layer_types=FEW_FULL),
-    "Qwen3.5": _build("Qwen3_5Text", "Qwen3_5TextModel", layer_types=FEW_FULL),
-    "XLNet": _build("XLNet", d_inner=48, d_head=8),
-    "RoBERTa": _build("Roberta"), "RoFormer": _build("RoFormer"),
-    "RWKV": _build("Rwkv", attention_hidden_size=32), "Seed-OSS": _build("SeedOss"),
-    "SegFormer": _build("Segformer"),
-    "SigLIP text": _build("SiglipText", "SiglipTextModel"),
-    "SigLIP vision": _build("SiglipVision", "SiglipVisionModel"),
-    "SigLIP whole": _build("Siglip", text_config=SIZES, vision_config=SIZES),
-    "SigLIP 2 vision": _build("Siglip2Vision", "Siglip2VisionModel", inputs=PATCHES,
-                              num_patches=16),
-    "SmolLM3": _build("SmolLM3"),
-    "StableLM": _build("StableLm"), "StarCoder2": _build("Starcoder2"),
-    "Swin": _build("Swin", image_size=32, patch_size=2, embed_dim=16, depths=[2, 2],
-                   num_heads=[2, 4], window_size=4, part="encoder.layers.0"),
-    "Swin v2": _build("Swinv2", image_size=32, patch_size=2, embed_dim=16, depths=[2, 2],
-                      num_heads=[2, 4], window_size=4, part="encoder.layers.0"),
-    "T5 encoder": _build("T5", part="encoder"), "T5 whole": _build("T5"),
-    "T5Gemma encoder": _build("T5Gemma", encoder=SIZES, decoder=SIZES),
-    "V-JEPA 2": _build("VJEPA2", inputs={"pixel_values_videos": FILMS}, crop_size=32,
-                       frames_per_clip=4, pred_hidden_size=32, pred_num_attention_heads=4,
-                       pred_num_hidden_layers=2, num_pooler_layers=1),
-    "VaultGemma": _build("VaultGemma", **WINDOWS), "ViT": _build("ViT"),
-    "ViT-MAE": _build("ViTMAE"),
-    "ViT-MAE whole": _build("ViTMAE", "ViTMAEForPreTraining", decoder_hidden_size=32,
-                            decoder_num_attention_heads=4, decoder_num_hidden_layers=2,
-                            decoder_intermediate_size=48),
-    "ViT-MSN": _build("ViTMSN"),
-    "ViTDet": _build("VitDet", window_block_indices=[0], window_size=2),
-    "Wav2Vec2": _build("Wav2Vec2"), "Whisper encoder": _build("Whisper", part="encoder"),
-    "Whisper whole": _build("Whisper"),
-    "XGLM": _build("XGLM", attention_heads=4), "XLM-R": _build("XLMRoberta"),
-    "YOLOS": _build("Yolos", image_size=[32, 32]),
-    "Zamba2": _build("Zamba2", layers_block_type=["linear_attention", "hybrid", "linear_attention"],
-                     hybrid_layer_ids=[1], mamba_headdim=8, n_mamba_heads=8, kv_channels=8,
-                     attention_head_dim=16, attention_hidden_size=64, num_query_groups=4,
-                     adapter_rank=4, chunk_size=4),
+    "AST audio": Build("AST", max_length=64),
+    "Bamba": Build("Bamba", mamba_n_heads=8, mamba_d_head=8, attn_layer_indices=[1]),
+    "BART encoder": Build("Bart", part="encoder"),
+    "BEiT": Build("Beit", use_relative_position_bias=True),
+    "BERT MLM": Build("Bert", "BertForMaskedLM"),
+    "BLIP vision": Build("BlipVision", "BlipVisionModel"),
+    "BigBird": Build("BigBird", attention_type="original_full"),
+    "ESM": Build("Esm", mask_token_id=3, position_embedding_type="rotary"),
+    "CLIP text": Build("CLIPText", "CLIPTextModel"),
+    "CLIP vision": Build("CLIPVision", "CLIPVisionModel"),
+    "CLIP whole": Build("CLIP", text_config=SIZES, vision_config=SIZES, projection_dim=16),
+    "Cohere2": Build("Cohere2", **WINDOWS),
+    "DeBERTa": Build("Deberta", relative_attention=True, pos_att_type=["c2p", "p2c"],
+                     type_vocab_size=0),
+    "DeBERTa-v2": Build("DebertaV2", relative_attention=True, pos_att_type=["c2p", "p2c"],
+                        position_buckets=8, type_vocab_size=0),
+    "DeepSeek-V3": Build("DeepseekV3", n_group=1, topk_group=1, kv_lora_rank=16, q_lora_rank=16,
+                         qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8, head_dim=4,
+                         num_key_value_heads=4),
+    "DeiT distilled": Build("DeiT", "DeiTForImageClassificationWithTeacher"),
+    "DINOv3 ConvNext": Build("DINOv3ConvNext", hidden_sizes=[8, 8, 16, 16], depths=[1] * 4),
+    "dots1": Build("Dots1", n_group=1, topk_group=1, n_shared_experts=1),
+    "EXAONE 4": Build("Exaone4", **WINDOWS),
+    "EXAONE 4 without windows": Build("Exaone4", layer_types=["full_attention"] * 3),
+    "Gemma 2": Build("Gemma2", **WINDOWS),
+    "Gemma 3": Build("Gemma3Text", "Gemma3TextModel", **WINDOWS),
+    "Gemma 3n": Build("Gemma3nText", "Gemma3nTextModel", intermediate_size=[48] * 3,
+                      activation_sparsity_pattern=[0.5, 0.0, 0.0], num_kv_shared_layers=1,
+                      **BY_LAYER),
+    "Gemma 4": Build("Gemma4Text", "Gemma4TextModel", per_layer_config={}, **BY_LAYER),
+    "GLM-4 MoE": Build("Glm4Moe", n_group=1, topk_group=1),
+    "GPT-2 scaled by layer": Build("GPT2", scale_attn_by_inverse_layer_idx=True),
+    "GPT-Neo": Build("GPTNeo", attention_types=[[["global", "local"], 1], [["global"], 1]],
+                     window_size=6),
+    "GPT-OSS": Build("GptOss", **WINDOWS),
+    "Granite MoE hybrid": Build("GraniteMoeHybrid", layer_types=["attention"] * 3,
+                                shared_intermediate_size=24, mamba_n_heads=8, mamba_d_head=8),
+    "InternVL vision": Build("InternVLVision", image_size=[32, 32], patch_size=[8, 8]),
+    "Jamba": Build("Jamba", use_mamba_kernels=False, attn_layer_period=2, attn_layer_offset=1),
+    "LeViT": Build("Levit", image_size=64, patch_size=16, hidden_sizes=[16] * 3,
+                   num_attention_heads=[2] * 3, depths=[1] * 3, key_dim=[8] * 3),
+    "Llama 4": Build("Llama4Text", "Llama4TextModel"),
+    "Longformer": Build("Longformer", attention_window=4),
+    "MiniMax": Build("MiniMax", layer_types=["full_attention"] * 3),
+    "Ministral": Build("Ministral", **WINDOWS), "Mistral": Build("Mistral", sliding_window=6),
+    "ModernBERT": Build("ModernBert", local_attention=6),
+    "Moonshine encoder": Build("Moonshine", part="encoder"),
+    "Nystromformer": Build("Nystromformer", num_landmarks=4, segment_means_seq_len=12),
+    "OLMo 3": Build("Olmo3", **WINDOWS),
+    "Pixtral vision": Build("PixtralVision", "PixtralVisionModel",
+                            inputs={"pixel_values": FILMS[:1, 0]}),
+    "PVT": Build("Pvt", image_size=64, hidden_sizes=[16] * 4, num_attention_heads=[2] * 4,
+                 depths=[1] * 4, mlp_ratios=[2] * 4),
+    "Qwen3-Next": Build("Qwen3Next", layer_types=FEW_FULL),
+    "Qwen3.5": Build("Qwen3_5Text", "Qwen3_5TextModel", layer_types=FEW_FULL),
+    "XLNet": Build("XLNet", d_inner=48, d_head=8), "RWKV": Build("Rwkv", attention_hidden_size=32),
+    "SigLIP text": Build("SiglipText", "SiglipTextModel"),
+    "SigLIP vision": Build("SiglipVision", "SiglipVisionModel"),
+    "SigLIP whole": Build("Siglip", text_config=SIZES, vision_config=SIZES),
+    "SigLIP 2 vision": Build("Siglip2Vision", "Siglip2VisionModel", inputs=PATCHES, num_patches=16),
+    "Swin": Build("Swin", image_size=32, patch_size=2, embed_dim=16, depths=[2, 2],
+                  num_heads=[2, 4], window_size=4, part="encoder.layers.0"),
+    "Swin v2": Build("Swinv2", image_size=32, patch_size=2, embed_dim=16, depths=[2, 2],
+                     num_heads=[2, 4], window_size=4, part="encoder.layers.0"),
+    "T5 encoder": Build("T5", part="encoder"),
+    "T5Gemma encoder": Build("T5Gemma", encoder=SIZES, decoder=SIZES),
+    "V-JEPA 2": Build("VJEPA2", inputs={"pixel_values_videos": FILMS}, crop_size=32,
+                      frames_per_clip=4, pred_hidden_size=32, pred_num_attention_heads=4,
+                      pred_num_hidden_layers=2, num_pooler_layers=1),
+    "VaultGemma": Build("VaultGemma", **WINDOWS),
+    "ViT-MAE whole": Build("ViTMAE", "ViTMAEForPreTraining", decoder_hidden_size=32,
+                           decoder_num_attention_heads=4, decoder_num_hidden_layers=2,
+                           decoder_intermediate_size=48),
+    "ViTDet": Build("VitDet", window_block_indices=[0], window_size=2),
+    "Whisper encoder": Build("Whisper", part="encoder"), "XGLM": Build("XGLM", attention_heads=4),
+    "YOLOS": Build("Yolos", image_size=[32, 32]),
+    "Zamba2": Build("Zamba2", layers_block_type=["linear_attention", "hybrid", "linear_attention"],
+                    hybrid_layer_ids=[1], mamba_headdim=8, n_mamba_heads=8, kv_channels=8,
+                    attention_head_dim=16, attention_hidden_size=64, num_query_groups=4,
+                    adapter_rank=4, chunk_size=4),
     # Of these nothing but the sizes is set.
-    **{name: _build(kind) for name, kind in {
-        "CamemBERT": "Camembert", "Cohere2 MoE": "Cohere2Moe", "ConvBERT": "ConvBert",
-        "CvT": "Cvt", "Data2Vec audio": "Data2VecAudio", "Data2Vec text": "Data2VecText",
-        "DeepSeek-V4": "DeepseekV4", "DPT": "DPT", "Falcon Mamba": "FalconMamba",
-        "FocalNet": "FocalNet", "Funnel": "Funnel", "GLPN": "GLPN",
-        "JetMoE": "JetMoe", "Laguna": "Laguna", "LFM3": "Lfm3", "MobileBERT": "MobileBert",
-        "MRA": "Mra", "Nemotron-H": "NemotronH", "OLMo hybrid": "OlmoHybrid", "PVT v2": "PvtV2",
-        "RecurrentGemma": "RecurrentGemma", "SwiftFormer": "SwiftFormer",
-        "Wav2Vec2-BERT": "Wav2Vec2Bert", "Wav2Vec2-Conformer": "Wav2Vec2Conformer",
-        "xLSTM": "xLSTM", "YOSO": "Yoso",
-        "ERNIE": "Ernie", "EXAONE MoE": "ExaoneMoe", "FlexOlmo": "FlexOlmo",
-        "GPT-NeoX Japanese": "GPTNeoXJapanese", "Granite MoE": "GraniteMoe",
-        "HunYuan MoE": "HunYuanMoEV1", "ImageGPT": "ImageGPT", "LayoutLM": "LayoutLM",
+    **{name: Build(kind) for name, kind in {
+        "AFMoE": "Afmoe", "ALBERT": "Albert", "Apertus": "Apertus", "Arcee": "Arcee",
+        "BEiT no bias": "Beit", "BERT": "Bert", "BioGPT": "BioGpt", "BitNet": "BitNet",
+        "BLOOM": "Bloom", "CamemBERT": "Camembert", "CodeGen": "CodeGen", "Cohere": "Cohere",
+        "Cohere2 MoE": "Cohere2Moe", "ConvBERT": "ConvBert", "CTRL": "CTRL", "CvT": "Cvt",
+        "Data2Vec audio": "Data2VecAudio", "Data2Vec text": "Data2VecText",
+        "Data2Vec vision": "Data2VecVision", "DeepSeek-V4": "DeepseekV4", "DeiT": "DeiT",
+        "DiffLlama": "DiffLlama", "DINOv2": "Dinov2",
+        "DINOv2 with registers": "Dinov2WithRegisters", "DINOv3 ViT": "DINOv3ViT",
+        "DistilBERT": "DistilBert", "Doge": "Doge", "DPT": "DPT", "ELECTRA": "Electra",
+        "ERNIE": "Ernie", "Ernie 4.5": "Ernie4_5", "Ernie 4.5 MoE": "Ernie4_5_Moe",
+        "EuroBERT": "EuroBert", "EXAONE MoE": "ExaoneMoe", "Falcon": "Falcon",
+        "Falcon Mamba": "FalconMamba", "Falcon-H1": "FalconH1", "FlexOlmo": "FlexOlmo",
+        "FNet": "FNet", "FocalNet": "FocalNet", "Funnel": "Funnel", "Gemma": "Gemma", "GLM": "Glm",
+        "GLM-4": "Glm4", "GLPN": "GLPN", "GPT-2": "GPT2", "GPT-BigCode": "GPTBigCode",
+        "GPT-J": "GPTJ", "GPT-NeoX": "GPTNeoX", "GPT-NeoX Japanese": "GPTNeoXJapanese",
+        "Granite": "Granite", "Granite MoE": "GraniteMoe", "Helium": "Helium", "HuBERT": "Hubert",
+        "HunYuan dense": "HunYuanDenseV1", "HunYuan MoE": "HunYuanMoEV1", "I-JEPA": "IJepa",
+        "ImageGPT": "ImageGPT", "Jais2": "Jais2", "JetMoE": "JetMoe", "Laguna": "Laguna",
+        "LayoutLM": "LayoutLM", "LFM2": "Lfm2", "LFM3": "Lfm3", "Llama": "Llama", "Mamba": "Mamba",
         "MarkupLM": "MarkupLM", "Megatron-BERT": "MegatronBert", "MiniMax-M2": "MiniMaxM2",
-        "OpenAI GPT": "OpenAIGPT", "RemBERT": "RemBert",
-        "RoBERTa-PreLayerNorm": "RobertaPreLayerNorm", "SEW": "SEW", "SEW-D": "SEWD",
-        "Solar Open": "SolarOpen", "Splinter": "Splinter", "TAPAS": "Tapas",
-        "UniSpeech": "UniSpeech", "VisualBERT": "VisualBert",
-        "XLM-R XL": "XLMRobertaXL"}.items()},
-    **{f"{name} encoder": _build(kind, part="encoder") for name, kind in {
+        "Ministral 3": "Ministral3", "Mixtral": "Mixtral", "MobileBERT": "MobileBert",
+        "MPNet": "MPNet", "MPT": "Mpt", "MRA": "Mra", "nanochat": "NanoChat",
+        "Nemotron": "Nemotron", "Nemotron-H": "NemotronH", "NomicBERT": "NomicBert", "OLMo": "Olmo",
+        "OLMo 2": "Olmo2", "OLMo hybrid": "OlmoHybrid", "OLMoE": "Olmoe", "OpenAI GPT": "OpenAIGPT",
+        "OPT": "OPT", "Persimmon": "Persimmon", "Phi": "Phi", "Phi-3": "Phi3",
+        "Phi-3.5 MoE": "Phimoe", "PVT v2": "PvtV2", "Qwen2": "Qwen2", "Qwen2 MoE": "Qwen2Moe",
+        "Qwen3": "Qwen3", "Qwen3 MoE": "Qwen3Moe", "RecurrentGemma": "RecurrentGemma",
+        "RemBERT": "RemBert", "RoBERTa": "Roberta", "RoBERTa-PreLayerNorm": "RobertaPreLayerNorm",
+        "RoFormer": "RoFormer", "Seed-OSS": "SeedOss", "SegFormer": "Segformer", "SEW": "SEW",
+        "SEW-D": "SEWD", "SmolLM3": "SmolLM3", "Solar Open": "SolarOpen", "Splinter": "Splinter",
+        "StableLM": "StableLm", "StarCoder2": "Starcoder2", "SwiftFormer": "SwiftFormer",
+        "T5 whole": "T5", "TAPAS": "Tapas", "UniSpeech": "UniSpeech", "VisualBERT": "VisualBert",
+        "ViT": "ViT", "ViT-MAE": "ViTMAE", "ViT-MSN": "ViTMSN", "Wav2Vec2": "Wav2Vec2",
+        "Wav2Vec2-BERT": "Wav2Vec2Bert", "Wav2Vec2-Conformer": "Wav2Vec2Conformer",
+        "Whisper whole": "Whisper", "XLM-R": "XLMRoberta", "XLM-R XL": "XLMRobertaXL",
+        "xLSTM": "xLSTM", "YOSO": "Yoso"}.items()},
+    **{f"{name} encoder": Build(kind, part="encoder") for name, kind in {
         "BigBird-Pegasus": "BigBirdPegasus", "Blenderbot": "Blenderbot", "FSMT": "FSMT",
         "LED": "LED", "LongT5": "LongT5", "M2M-100": "M2M100", "Marian": "Marian",
         "mBART": "MBart", "mT5": "MT5", "MVP": "Mvp", "NLLB-MoE": "NllbMoe",
         "Pegasus": "Pegasus", "PEGASUS-X": "PegasusX", "PLBART": "PLBart",
         "Switch Transformers": "SwitchTransformers", "UMT5": "UMT5"}.items()},
-    "MLCD vision": _build("MLCDVision", "MLCDVisionModel"),
-    "Qwen2.5-VL text": _build("Qwen2_5_VL", text_config=SIZES | MROPE, vision_config=TOWER,
-                              image_token_id=61, video_token_id=62),
-    "Qwen3-VL text": _build("Qwen3VL", text_config=SIZES | MROPE, vision_config=TOWER,
-                            image_token_id=61, video_token_id=62),
-    "LLaVA text": _build("Llava", text_config=SIZES | {"model_type": "llama"},
-                         vision_config=SIZES | {"model_type": "clip_vision_model"}),
-    "PaliGemma text": _build("PaliGemma", text_config=SIZES | {"model_type": "gemma"},
-                             vision_config=SIZES | {"model_type": "siglip_vision_model"}),
+    "MLCD vision": Build("MLCDVision", "MLCDVisionModel"),
+    "Qwen2.5-VL text": Build("Qwen2_5_VL", text_config=SIZES | MROPE, vision_config=TOWER,
+                             image_token_id=61, video_token_id=62),
+    "Qwen3-VL text": Build("Qwen3VL", text_config=SIZES | MROPE, vision_config=TOWER,
+                           image_token_id=61, video_token_id=62),
+    "LLaVA text": Build("Llava", text_config=SIZES | {"model_type": "llama"},
+                        vision_config=SIZES | {"model_type": "clip_vision_model"}),
+    "PaliGemma text": Build("PaliGemma", text_config=SIZES | {"model_type": "gemma"},
+                            vision_config=SIZES | {"model_type": "siglip_vision_model"}),
 }  # fmt: skip
 
 
-def _shell(of: Build, config: Any) -> nn.Module:
-    """The build without memory for its weights."""
-    with torch.device("meta"):
-        shell: nn.Module = getattr(transformers, of.model or f"{of.kind}Model")(config)
-    return shell
-
-
-def built(name: str, implementation: str = "eager", seed: int = 0) -> nn.Module:
-    """The build, in evaluation mode, every weight moved by 0.3 of a normal draw."""
-    of = BUILDS[name]
-    kind = getattr(transformers, f"{of.kind}Config")
-    held = kind().to_dict()
+def small_config(kind: str, sizes: dict[str, Any], settings: dict[str, Any]) -> Any:
+    """`kind`Config(**settings) with these sizes, of which it takes those that it has."""
+    named = getattr(transformers, f"{kind}Config")
+    held = named().to_dict()
     small = {
         key: [size] * len(held[key]) if isinstance(held[key], list) else size
-        for key, size in SIZES.items()
+        for key, size in sizes.items()
         if key in held
     }
-    config = kind(**small | dict(of.settings))
-    if sum(p.numel() for p in _shell(of, config).parameters()) > MOST:
-        raise InputError("its sizes are nested, and were not made small")
+    return named(**small | settings)
+
+
+def drawn(
+    model: str, config: Any, implementation: str = "eager", seed: int = 0, *, moved: float
+) -> nn.Module:
+    """The class `model` of a config, in evaluation mode, every weight moved by `moved` of a normal
+    draw."""
     config._attn_implementation = implementation
     torch.manual_seed(seed)
-    module: nn.Module = getattr(transformers, of.model or f"{of.kind}Model")(config).eval()
+    module: nn.Module = getattr(transformers, model)(config).eval()
     with torch.no_grad():
         for parameter in module.parameters():
             if parameter.is_floating_point():
-                parameter.add_(0.3 * torch.randn_like(parameter))
+                parameter.add_(moved * torch.randn_like(parameter))
     return module
+
+
+def built(name: str, implementation: str = "eager") -> nn.Module:
+    """The build, every weight moved by 0.3 of a normal draw."""
+    of = BUILDS[name]
+    config = small_config(of.kind, SIZES, of.settings)
+    with torch.device("meta"):
+        size = sum(p.numel() for p in getattr(transformers, of.model)(config).parameters())
+    if size > MOST:
+        raise InputError("its sizes are nested, and were not made small")
+    return drawn(of.model, config, implementation, moved=0.3)
 
 
 def against(model: Model, found: Extraction, batch: Any) -> tuple[float, float]:

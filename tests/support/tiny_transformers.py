@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import torch
+import transformers
 from torch import Tensor, nn
-from transformers import (
-    BertConfig,
-    BertModel,
-    DeiTConfig,
-    DeiTModel,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-    ViTConfig,
-    ViTForImageClassification,
-)
 
+from tests.support.architectures import drawn
+
+WORDS = 40
 VISION = {
-    "hidden_size": 24,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 32,
-    "image_size": 32,
-    "patch_size": 8,
-}
+    "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32,
+    "image_size": 32, "patch_size": 8,
+}  # fmt: skip
+ENDS = {"vocab_size": WORDS, "bos_token_id": 1, "eos_token_id": 2}
+# The library's class and its sizes.
+KINDS = {
+    "vit": ("ViTForImageClassification", VISION | {"num_labels": 5}),
+    "deit": ("DeiTModel", VISION),
+    "bert": ("BertModel", {
+        "vocab_size": WORDS, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
+        "intermediate_size": 32, "max_position_embeddings": 16}),
+    "gpt2": ("GPT2LMHeadModel", ENDS | {
+        "n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 16}),
+    "llama": ("LlamaForCausalLM", ENDS | {
+        "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "intermediate_size": 48, "max_position_embeddings": 16}),
+}  # fmt: skip
+FAMILIES = tuple(KINDS)
+TEXT = ("bert", "gpt2", "llama")
 DEIT_TI = {
     "hidden_size": 192, "num_attention_heads": 3, "intermediate_size": 768, "image_size": 224,
     "patch_size": 16,
 }  # fmt: skip
-WORDS = 40
-FAMILIES = ("vit", "deit", "bert", "gpt2", "llama")
-TEXT = ("bert", "gpt2", "llama")
 
 
 def hooks(module: nn.Module) -> int:
@@ -41,39 +42,11 @@ def hooks(module: nn.Module) -> int:
 
 def tiny(family: str, implementation: str = "sdpa", seed: int = 0, **settings: object) -> nn.Module:
     """A random model in evaluation mode; norm gains and biases are random as well."""
-    torch.manual_seed(seed)
-    if family == "vit":
-        config = ViTConfig(**VISION, num_labels=5)
-        kind = ViTForImageClassification
-    elif family == "deit":
-        config, kind = DeiTConfig(**VISION), DeiTModel
-    elif family == "bert":
-        config = BertConfig(
-            vocab_size=WORDS, hidden_size=24, num_hidden_layers=2, num_attention_heads=3,
-            intermediate_size=32, max_position_embeddings=16,
-        )  # fmt: skip
-        kind = BertModel
-    elif family == "gpt2":
-        config = GPT2Config(
-            vocab_size=WORDS, n_embd=24, n_layer=2, n_head=3, n_positions=16,
-            bos_token_id=1, eos_token_id=2,
-        )  # fmt: skip
-        kind = GPT2LMHeadModel
-    else:
-        config = LlamaConfig(
-            vocab_size=WORDS, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-            num_key_value_heads=2, intermediate_size=48, max_position_embeddings=16,
-            bos_token_id=1, eos_token_id=2,
-        )  # fmt: skip
-        kind = LlamaForCausalLM
+    model, sizes = KINDS[family]
+    config = getattr(transformers, model).config_class(**sizes)
     for name, value in settings.items():
         setattr(config, name, value)
-    config._attn_implementation = implementation
-    model = kind(config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.2 * torch.randn_like(parameter))
-    return model
+    return drawn(model, config, implementation, seed, moved=0.2)
 
 
 def tokens(lengths: tuple[int, ...] = (7, 4), seed: int = 0) -> dict[str, Tensor]:

@@ -16,7 +16,6 @@ from math import inf, nan
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import (
     batches,
@@ -290,10 +289,6 @@ def text_lengths(model: Model, inputs: Any) -> list[int]:
     """The tokens of each text of a list, as the model reads it; [] of other inputs."""
     if not isinstance(inputs, Sequence) or not all(isinstance(each, str) for each in inputs):
         return []
-    return [_tokens(model.prepare([text])) for text in inputs]
-
-
-def _tokens(batch: Any) -> int:
-    """The length of a batch of texts as the model reads it."""
-    ids: Tensor = next(iter(batch.values())) if isinstance(batch, Mapping) else batch
-    return ids.shape[1]
+    batches = (model.prepare([text]) for text in inputs)
+    ids = (next(iter(b.values())) if isinstance(b, Mapping) else b for b in batches)
+    return [each.shape[1] for each in ids]

@@ -301,14 +301,12 @@ class Watch:
     errors: list[float] = field(default_factory=list)
     stream: Tensor | None = None  # as the last layer gave it, and as traces have it
 
-    def __post_init__(self) -> None:
-        # The same on the CPU, where they say what to do next.
-        self.kept = None if self.keep is None else self.keep.cpu()
+    kept: Tensor | None = None  # `keep` on the CPU, where it says what to do next
 
     def run(self, batch: Any) -> Extraction:
         """Raises `InputError` where the pass does not go through every layer once, in order."""
-        model = self.model
-        dtype = self.dtype if self.attention else None
+        model, dtype = self.model, self.dtype if self.attention else None
+        self.kept = None if self.keep is None else self.keep.cpu()
         light = Light(model.module, model.layers, batch, dtype, self._finish, self.verify)
         with running(light):
             model.run(batch)
@@ -320,13 +318,6 @@ class Watch:
         assert self.kept is not None
         return Extraction(tuple(self.traces), self.kept, tuple(self.errors))
 
-    def _kept(self, X: Tensor) -> tuple[Tensor, Tensor]:
-        """keep [b, n] where the model lies, and on the CPU."""
-        if self.keep is None or self.kept is None:
-            self.keep = torch.ones(X.shape[:2], dtype=torch.bool, device=X.device)
-            self.kept = torch.ones(X.shape[:2], dtype=torch.bool)
-        return self.keep, self.kept
-
     def _values(self, layer: Layer, heads: Heads, caught: Caught) -> Tensor:
         """V [b, heads, n, r] of a layer, from its weights."""
         N = caught.normed
@@ -336,7 +327,11 @@ class Watch:
         return projected(N.to(self.dtype), heads.W_V, heads.b_V)
 
     def _finish(self, number: int, caught: Caught) -> None:
-        layer, (keep, kept) = self.model.layers[number], self._kept(caught.end)
+        layer, shape = self.model.layers[number], caught.end.shape[:2]
+        if self.keep is None or self.kept is None:
+            self.keep = torch.ones(shape, dtype=torch.bool, device=caught.end.device)
+            self.kept = torch.ones(shape, dtype=torch.bool)
+        keep, kept = self.keep, self.kept
         heads = cache(lambda: layer.heads.to(self.model.device, self.dtype))
         questions = Questions()
 
