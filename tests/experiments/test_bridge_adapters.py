@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pickle
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -31,29 +32,25 @@ needs_data = pytest.mark.skipif(
 )
 
 
+NAMES = {
+    "vit.embeddings.cls_token": "cls_token", "vit.embeddings.position_embeddings": "pos_embed",
+    "vit.embeddings.patch_embeddings.projection": "patch_embed.proj", "classifier": "head",
+    "vit.layernorm.": "norm.", "vit.layers": "blocks", "attention.o_proj": "attn.proj",
+    "layernorm_before": "norm1", "layernorm_after": "norm2",
+}  # fmt: skip
+
+
 def timm_weights(vit: nn.Module) -> dict[str, torch.Tensor]:
     """The weights of the library's ViT under timm's names (an independent renaming)."""
-    state = vit.state_dict()
-    found = {
-        "cls_token": state["vit.embeddings.cls_token"],
-        "pos_embed": state["vit.embeddings.position_embeddings"],
-    }
-    for kind in ("weight", "bias"):
-        found[f"patch_embed.proj.{kind}"] = state[
-            f"vit.embeddings.patch_embeddings.projection.{kind}"
-        ]
-        found[f"norm.{kind}"] = state[f"vit.layernorm.{kind}"]
-        found[f"head.{kind}"] = state[f"classifier.{kind}"]
-        for number in range(2):
-            old, new = f"vit.layers.{number}", f"blocks.{number}"
-            three = [state[f"{old}.attention.{name}_proj.{kind}"] for name in "qkv"]
-            found[f"{new}.attn.qkv.{kind}"] = torch.cat(three)
-            for here, there in {
-                "attention.o_proj": "attn.proj", "layernorm_before": "norm1",
-                "layernorm_after": "norm2", "mlp.fc1": "mlp.fc1", "mlp.fc2": "mlp.fc2",
-            }.items():  # fmt: skip
-                found[f"{new}.{there}.{kind}"] = state[f"{old}.{here}.{kind}"]
-    return {name: value.contiguous() for name, value in found.items()}
+    found = {}
+    for name, value in vit.state_dict().items():
+        for theirs, timm in NAMES.items():
+            name = name.replace(theirs, timm)
+        found[name] = value.contiguous()
+    for at, kind in product((0, 1), ("weight", "bias")):
+        three = [found.pop(f"blocks.{at}.attention.{name}_proj.{kind}") for name in "qkv"]
+        found[f"blocks.{at}.attn.qkv.{kind}"] = torch.cat(three)
+    return found
 
 
 def test_half_precision_is_kept_as_stored_and_becomes_float32_where_the_cpu_lacks_it(

@@ -11,7 +11,7 @@ import torch
 
 from oversmoothing import inspect
 from oversmoothing.experiments.inspection.budget import Plan
-from oversmoothing.experiments.models.pictures import cifar100
+from oversmoothing.experiments.models.pictures import cifar100, named_pictures
 from oversmoothing.simulations.state_metrics import NAMES
 from tests.support.cases import cases
 from tests.support.refusals import refuses
@@ -116,7 +116,9 @@ def test_the_command_refuses_with_advice(folder, tmp_path, told, monkeypatch, op
     assert re.search(message, told(2, "inspect", *words, "--out", tmp_path))
 
 
-def test_cifar_100_refuses_what_is_not_there(tmp_path):
+def test_cifar_100_refuses_what_is_not_there_and_is_a_folder_where_one_has_its_name(
+    tmp_path, monkeypatch
+):
     refuses("no folder was named", cifar100, None)
     refuses("holds no cifar100", cifar100, tmp_path)
     (tmp_path / "cifar100").mkdir()
@@ -125,6 +127,10 @@ def test_cifar_100_refuses_what_is_not_there(tmp_path):
     refuses("a shard is missing", lambda: cifar100(tmp_path, "test", [0])[0])
     (tmp_path / "cifar100" / "test-0.parquet").write_bytes(b"PAR1 cut short")
     refuses("cannot be read", lambda: cifar100(tmp_path, "test", [0])[0])
+    monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
+    refuses("give --data-dir", named_pictures, "cifar100", 2, None)
+    monkeypatch.chdir(tmp_path)
+    assert len(named_pictures("cifar100", 2, None)) == 1
 
 
 @pytest.mark.skipif(DATA is None, reason="needs OVERSMOOTHING_DATA")

@@ -1,13 +1,11 @@
-"""Attention of a vision transformer, certified head by head; CIFAR-100 by its name."""
+"""Attention of a vision transformer, certified head by head."""
 
 import pytest
 import torch
-from PIL import Image
 
 from oversmoothing import InputError, open_model
 from oversmoothing.experiments.inspection.spectra import certified_attention
-from oversmoothing.experiments.models.pictures import named_pictures, photographs
-from tests.support.refusals import refuses
+from oversmoothing.experiments.models.pictures import photographs
 from tests.support.tiny_transformers import tiny
 
 
@@ -38,12 +36,3 @@ def test_models_of_text_are_refused(tmp_path):
     tiny("llama").save_pretrained(tmp_path)
     with pytest.raises(InputError, match="reads text"):
         certified_attention(open_model(tmp_path, dtype=torch.float64), [torch.arange(4)])
-
-
-def test_cifar100_is_asked_for_by_name_and_missed_with_advice(tmp_path, monkeypatch):
-    monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
-    refuses("give --data-dir", named_pictures, "cifar100", 2, None)
-    (tmp_path / "cifar100").mkdir()
-    Image.new("RGB", (10, 12)).save(tmp_path / "cifar100" / "a.png")
-    assert len(named_pictures("cifar100", 2, None)) == 1  # a folder of that name
