@@ -28,50 +28,26 @@ def common() -> Tensor:
     return vector
 
 
-class Mixing(nn.Module):
-    """Uniform attention of one head."""
-
-    def __init__(self, value: float) -> None:
-        super().__init__()
-        self.q, self.k, self.v, self.o = (nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(4))
-        with torch.no_grad():
-            self.q.weight.zero_()
-            self.k.weight.zero_()
-            self.v.weight.copy_(torch.eye(WIDTH))
-            self.o.weight.copy_(value * torch.eye(WIDTH))
-
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = (each(x).unsqueeze(1) for each in (self.q, self.k, self.v))
-        mixed = nn.functional.scaled_dot_product_attention(q, k, v)
-        answer: Tensor = self.o(mixed.squeeze(1))
-        return answer
-
-
 class Block(nn.Module):
+    """Uniform attention of one head, and an FFN of one matrix."""
+
     def __init__(self, value: float, gain: float, push: float, pull: float) -> None:
         super().__init__()
         self.first, self.second = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.mix, self.ffn = Mixing(value), nn.Linear(WIDTH, WIDTH)
-        m = common()
+        self.q, self.k, self.v, self.o = (nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(4))
+        self.ffn, m = nn.Linear(WIDTH, WIDTH), common()
         with torch.no_grad():
             self.first.weight.fill_(gain)
+            for part, size in ((self.q, 0.0), (self.k, 0.0), (self.v, 1.0), (self.o, value)):
+                part.weight.copy_(size * torch.eye(WIDTH))
             self.ffn.weight.copy_(-pull * torch.outer(m, m))
             self.ffn.bias.copy_(push * m)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x + self.mix(self.first(x))
+        N = self.first(x)
+        q, k, v = (each(N).unsqueeze(1) for each in (self.q, self.k, self.v))
+        x = x + self.o(nn.functional.scaled_dot_product_attention(q, k, v).squeeze(1))
         return x + self.ffn(self.second(x))
-
-
-class Blocks(nn.Module):
-    def __init__(self, depth: int, *settings: float) -> None:
-        super().__init__()
-        self.blocks = nn.ModuleList(Block(*settings) for _ in range(depth))
-
-    def forward(self, x: Tensor) -> Tensor:
-        for block in self.blocks:
-            x = block(x)
-        return x
 
 
 def made(
@@ -79,7 +55,8 @@ def made(
 ) -> Model:
     """value: H = value * 1; gain: of the norm before attention; push: what the FFN adds of the
     common direction to every token; pull: what share of it the FFN takes away."""
-    return describe(Blocks(depth, value, gain, push, pull).eval(), name="made", modality="vision")
+    blocks = nn.Sequential(*(Block(value, gain, push, pull) for _ in range(depth))).eval()
+    return describe(blocks, name="made", modality="vision")
 
 
 def sharing(
