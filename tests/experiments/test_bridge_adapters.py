@@ -1,6 +1,5 @@
 """Adapters: the same model in whatever form it comes, and advice for what cannot be read."""
 
-import io
 import json
 import os
 import pickle
@@ -21,7 +20,7 @@ from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.models import sources
 from oversmoothing.experiments.models.inputs import Images
 from oversmoothing.experiments.models.library import TimmViT
-from oversmoothing.experiments.models.pictures import real_inputs
+from oversmoothing.experiments.models.pictures import cifar100, real_inputs
 from oversmoothing.theory.support.errors import RequirementError
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
@@ -255,16 +254,9 @@ def test_without_the_library_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
     refuses("oversmoothing\\[models\\]", open_model, tmp_path, error=RequirementError)
     # timm's names need no library.
-    save_file(timm_weights_of_own(), tmp_path / "timm.safetensors")
-    assert open_model(tmp_path / "timm.safetensors").depth == 1
-
-
-def timm_weights_of_own() -> dict[str, torch.Tensor]:
-    torch.manual_seed(0)
-    model = TimmViT(
-        width=64, depth=1, heads=1, patch=8, image_size=16, hidden=8, classes=0, bias=False
-    )
-    return model.state_dict()
+    sizes = {"width": 64, "depth": 1, "heads": 1, "patch": 8, "image_size": 16, "hidden": 8}
+    save_file(TimmViT(**sizes, classes=0, bias=False).state_dict(), tmp_path / "a.safetensors")
+    assert open_model(tmp_path / "a.safetensors").depth == 1
 
 
 def test_described_models_take_lists_of_tensors():
@@ -282,11 +274,7 @@ def real(name: str) -> Path:
 
 
 def cifar(count: int) -> list[Image.Image]:
-    import pyarrow.parquet as parquet
-
-    file = parquet.ParquetFile(real("cifar100/test-00000-of-00001.parquet"))
-    rows = next(file.iter_batches(count, columns=["img"])).to_pylist()
-    return [Image.open(io.BytesIO(row["img"]["bytes"])) for row in rows]
+    return list(cifar100(real_inputs(), "test", range(count)))
 
 
 @needs_data

@@ -24,16 +24,14 @@ def written(path, module: nn.Module, blocks: int = 2) -> None:
     """The module's weights in float32 under llama.cpp's names."""
     config = module.config
     writer = gguf.GGUFWriter(str(path), "qwen2")
-    writer.add_name("tiny")
-    writer.add_block_count(blocks)
-    writer.add_context_length(24)
-    writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(config.intermediate_size)
-    writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-    writer.add_rope_freq_base(10000.0)
-    writer.add_vocab_size(config.vocab_size)
+    said = {
+        "name": "tiny", "block_count": blocks, "context_length": 24, "rope_freq_base": 1e4,
+        "embedding_length": config.hidden_size, "feed_forward_length": config.intermediate_size,
+        "head_count": config.num_attention_heads, "head_count_kv": config.num_key_value_heads,
+        "layer_norm_rms_eps": config.rms_norm_eps, "vocab_size": config.vocab_size,
+    }  # fmt: skip
+    for name, value in said.items():
+        getattr(writer, f"add_{name}")(value)
     for name, value in module.state_dict().items():
         for theirs, short in NAMES.items():
             name = name.replace(theirs, short)

@@ -25,7 +25,7 @@ from typing import Any
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import load as load_bytes, load_file
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
@@ -134,12 +134,10 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     size = file_size(path)
     if path.suffix == ".safetensors":
         try:
-            with safe_open(path, "pt") as opened:
-                opened.keys()
+            weights = load_file(path)
             with open(path, "rb") as file:
                 length = int.from_bytes(file.read(8), "little")
                 check_header(file.read(length), str(path))
-            weights = load_file(path)
         except (SafetensorError, OSError) as error:
             raise InputError(
                 f"'{path}' is no intact safetensors file ({error}): it may be cut short; download "
