@@ -3,6 +3,7 @@ that are too long are cut and counted."""
 
 import os
 import struct
+import weakref
 import zlib
 from pathlib import Path
 
@@ -89,22 +90,15 @@ def test_of_pictures_in_files_one_is_held_at_a_time(tmp_path, monkeypatch):
     for k in range(8):
         Image.new("RGB", (32, 32), (k, 0, 0)).save(tmp_path / f"{k}.png")
     held: list[int] = []
-    alive = 0
+    seen: list[weakref.ref[Image.Image]] = []
 
-    class Counted(Image.Image):
-        def __init__(self, of):
-            nonlocal alive
-            super().__init__()
-            self.im, self._mode, self._size = of.im, of.mode, of.size
-            alive += 1
-            held.append(alive)
+    def watched(*given, opened=pictures._opened):
+        image = opened(*given)
+        seen.append(weakref.ref(image))
+        held.append(sum(each() is not None for each in seen))
+        return image
 
-        def __del__(self):
-            nonlocal alive
-            alive -= 1
-
-    opened = pictures._opened
-    monkeypatch.setattr(pictures, "_opened", lambda *given: Counted(opened(*given)))
+    monkeypatch.setattr(pictures, "_opened", watched)
     read = Images(8)
     parts = list(batches(picture_folder(tmp_path), 5))
     assert [len(part) for part in parts] == [5, 3] and not held
