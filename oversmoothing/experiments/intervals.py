@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from statistics import median
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ def mean_interval(
     return mean, low, high
 
 
-def named(name: str, ends: Iterable[float]) -> dict[str, float]:
+def named(name: str, ends: Iterable[Any]) -> dict[str, Any]:
     """(mean, low, high) as the columns NAME, NAME_low and NAME_high of a table."""
     return dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
 

@@ -210,9 +210,9 @@ def compare(first: Report, second: Report) -> Comparison:
     if not whole:
         columns["second_layer"] = (0, depths[1])
     own, others = (_numbers(report, whole) for report in (first, second))
-    for name, each in (("first", own), ("second", others)):
-        columns[f"{name}_hfc_lfc"] = np.exp(each["log_hfc_lfc"].mean(1))
-        columns[f"{name}_cos_mean"] = each["cos_mean"].mean(1)
+    for name, held in (("first", own), ("second", others)):
+        columns[f"{name}_hfc_lfc"] = np.exp(held["log_hfc_lfc"].mean(1))
+        columns[f"{name}_cos_mean"] = held["cos_mean"].mean(1)
     for name, values in others.items():
         columns |= named(name, mean_intervals(values - own[name]))
     return Comparison(first, second, pd.DataFrame(columns))

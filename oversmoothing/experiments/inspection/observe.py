@@ -261,8 +261,8 @@ class Observer:
         ]  # fmt: skip
         for metrics, close, _ in parts:
             self.metrics.add(row, metrics)
-            for one in close:
-                self.close.add(row, one)
+            for numbers in close:
+                self.close.add(row, numbers)
         labels = [one for *_, own in parts for one in own]
         for k, one in enumerate(labels[: max(0, DRAWN - self.seen)]):
             if not row:
