@@ -15,11 +15,8 @@ from tests.experiments.test_trained_by_name import place
 
 BOOK = Path(__file__).parents[2] / "docs" / "theory" / "t4.md"
 SETS = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
-COLUMNS = [
-    f"{name}{part}"
-    for part in ("", "_desunk", "_without_first", "_desunk_without_first")
-    for name in ("cos_mean", "effective_rank")
-]
+COLUMNS = ("cos_mean", "effective_rank", "cos_mean_desunk", "effective_rank_desunk",
+           "effective_rank_without_first")  # fmt: skip
 
 
 def means(model: str) -> list[list[float]]:
@@ -41,7 +38,7 @@ def test_the_table_of_the_book_is_computed():
     """To the digits stated."""
     found, after = means("SmolLM2"), BOOK.read_text().split("\nSmolLM2")[1].split("\n\n")[1]
     rows = [[float(cell) for cell in line.split("|")[1:-1]] for line in after.splitlines()[2:]]
-    assert len(rows) == 10
+    assert len(rows) == 7
     for layer, *values in rows:
         for name, value, ours in zip(COLUMNS, values, found[int(layer)], strict=True):
             # Half a digit of what is stated, and what float32 on another machine may change.
