@@ -67,8 +67,8 @@ def dense() -> list[Row]:
     f32 = torch.float32
     A, W = problem.flat(problem.quotient, 2, f32), problem.flat(problem.dense_weights, 2, f32)
     Z = torch.as_tensor(problem.X0).to(f32)
-    head = OneHead(A, W, range_bits(problem.norm, N * D, f32, True))
-    iteration = Iteration(Z, torch.zeros(BATCH, 2, dtype=torch.int64), head, (N - 1, 1))
+    none = torch.zeros(BATCH, 2, dtype=torch.int64)
+    iteration = OneHead(Z, none, A, W, range_bits(problem.norm, N * D, f32, True))
     squares = [[torch.randn(s, s) for _ in range(3)] for s in SQUARES]
     attention = torch.as_tensor(problem.A).to(f32)
     runs: list[Callable[[], object]] = [lambda: _on(iteration, LAYERS)]
@@ -98,14 +98,14 @@ def core() -> list[Row]:
     assert problem.P is not None and problem.Q is not None
     f32 = torch.float32
     X, P = torch.as_tensor(problem.X0).to(f32), torch.as_tensor(problem.P).to(f32)
-    head = OneHead(
+    iteration = OneHead(
+        (X @ P).unsqueeze(0),
+        torch.zeros(1, 2, dtype=torch.int64),
         problem.flat(problem.quotient, 2, f32),
         problem.flat(problem.Q @ problem.P, 2, f32),
         range_bits(problem.norm, N * D, f32, True),
         summed=True,
     )
-    none = torch.zeros(1, 2, dtype=torch.int64)
-    iteration = Iteration((X @ P).unsqueeze(0), none, head, (N - 1, 1))
     A, W = torch.as_tensor(problem.A).to(f32), torch.as_tensor(problem.dense_weights).to(f32)
     few = CORE_LAYERS // 32
     with torch.inference_mode():

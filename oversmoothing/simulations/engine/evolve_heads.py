@@ -38,7 +38,7 @@ from oversmoothing.simulations.engine.problem import (
     check_depths,
     choose_precision,
 )
-from oversmoothing.simulations.engine.state_attention import FromState
+from oversmoothing.simulations.engine.state_attention import FromState, SoftmaxHeads
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.running import Bar
 from oversmoothing.theory.layer.layer import check_states
@@ -53,77 +53,69 @@ __all__ = ["Drawn", "Fixed", "FromState", "PerLayer", "evolve_heads"]
 _SMALLEST_EXPONENT = -(1 << 58)
 
 
-class Heads:
+class Heads(iteration.Iteration):
     """The layers of a stack on Z = [y; m] with a power of two for each.
 
-    tokens: X [N, n, d] and the exponents [N, n] of its tokens, while the layers are linear and the
+    beside: X [N, n, d] and the exponents [N, n] of its tokens, while the layers are linear and the
     first has zeros in its attention; else None.
     """
 
-    def __init__(self, stack: layers.Stack, tokens: state.Scaled) -> None:
+    def __init__(
+        self, Z: Tensor, exponents: Tensor, stack: layers.Stack, tokens: state.Scaled
+    ) -> None:
+        linear = isinstance(stack.at(0)[0], layers.Given) and stack.tokens
+        super().__init__(Z, exponents, (stack.n - 1, 1), tokens if linear else None)
         self.stack = stack
-        self.tokens = (
-            tokens if isinstance(stack.at(0), layers.LinearLayer) and stack.tokens else None
-        )
         self._driven = torch.ones((2, 2), dtype=torch.bool, device=stack.where).tril()
 
     def reach(self, layer: int) -> Tensor | None:
         """m at the exponent of a larger y that feeds it."""
-        asked = self.stack.at(layer)
-        if isinstance(asked, layers.FollowingLayer) or not asked.coupled:
-            return None
-        return self._driven
+        asked, _ = self.stack.at(layer)
+        return self._driven if isinstance(asked, layers.Given) and asked.coupled else None
 
-    def block(
-        self, at: iteration.Iteration, Z: Tensor, exponents: Tensor, most: int
-    ) -> iteration.Moved:
+    def block(self, Z: Tensor, exponents: Tensor, most: int) -> iteration.Moved:
         """Layers that need no rescaling between them."""
-        layer, dtype = self.stack.at(at.layer), Z.dtype
-        self._tokens = self.tokens
-        if isinstance(layer, layers.FollowingLayer):
-            self._tokens = None
-            return *self._follow(layer, self.stack.carried(Z), exponents), 1
+        (given, weights), dtype, tokens = self.stack.at(self.layer), Z.dtype, self.beside
+        if not isinstance(given, layers.Given):
+            return *self._follow(given, weights, self.stack.carried(Z), exponents), 1, None
         factor = state.powers_of_two((exponents[:, 0] - exponents[:, 1]).clamp_max(0), dtype)
-        coupled, used, number = layer.coupled, 0.0, 0
-        while isinstance(layer, layers.LinearLayer) and (coupled or not layer.coupled):
+        coupled, used, number = given.coupled, 0.0, 0
+        while isinstance(given, layers.Given) and (coupled or not given.coupled):
             Z = self.stack.carried(Z)
             used += iteration.range_bits(
-                layer.norm, Z.shape[-1] * Z.shape[-2], dtype, self.stack.residual
+                given.norm(weights), Z.shape[-1] * Z.shape[-2], dtype, self.stack.residual
             )
             if number and used > iteration.GROWTH_BITS[dtype]:
                 break
-            moved = layers.branch(layer, Z, factor)
+            moved = given.branch(Z, factor, weights)
             Z = Z + moved if self.stack.residual else moved
-            exponents = exponents + layer.map.shift
-            if self._tokens is not None and layer.attention is not None:
-                X, over = self._tokens
-                self._tokens = next_tokens(
-                    self.stack.carried(X), over, layer.attention, layer.map, self.stack.residual
-                )
+            exponents = exponents + weights.shift
+            if tokens is not None and given.attention is not None:
+                X, over = self.stack.carried(tokens[0]), tokens[1]
+                tokens = next_tokens(X, over, given.attention, weights, self.stack.residual)
             number += 1
             if number == most:
                 break
-            layer = self.stack.at(at.layer + number)
-        return Z, exponents, number
+            given, weights = self.stack.at(self.layer + number)
+        return Z, exponents, number, tokens
 
-    def keep(self, at: iteration.Iteration) -> None:
-        self.tokens = self._tokens
-
-    def _follow(self, layer: layers.FollowingLayer, Z: Tensor, exponents: Tensor) -> state.Scaled:
+    def _follow(
+        self, heads: SoftmaxHeads, weights: layers.HeadMap, Z: Tensor, exponents: Tensor
+    ) -> state.Scaled:
         n = Z.shape[-2]
         y, m = Z[:, : n - 1], Z[:, n - 1]
         y_exponent, m_exponent = exponents.unbind(-1)
         E = state.from_differences(y)
-        parts = layer.heads.deviation(E, y_exponent, m, m_exponent)
-        inside = layer.map.enter(E)
-        moved = layer.map.leave(layers.mix(parts.D[0], inside))
-        drive = layer.map.leave(
+        parts = heads.deviation(E, y_exponent, m, m_exponent)
+        inside = weights.enter(E)
+        moved = weights.leave(layers.mix(parts.D[0], inside))
+        drive = weights.leave(
             layers.mix(torch.cat((parts.shared[0], parts.rest[0]), dim=-2), inside)
         )
-        up = layer.map.shift
+        up = weights.shift
         y_terms = [(state.to_differences(moved), parts.D[1] + y_exponent + up)]
         m_terms = [
-            (layer.map.total(m), m_exponent + up),
+            (weights.total(m), m_exponent + up),
             (drive[:, 0], parts.shared[1] + y_exponent + up),
             (drive[:, 1], parts.rest[1] + y_exponent + up),
         ]
@@ -217,12 +209,11 @@ def evolve_heads(
             attention, weights, residual, batch, n, first.d, where, precision, seed
         )
         start, tokens = (Z, X) if seed is None else (nudged(Z, seed), nudged(X, seed))
-        heads = Heads(stack, (tokens, X_exponents))
-        at = iteration.Iteration(start.contiguous(), exponents, heads, (n - 1, 1))
+        heads = Heads(start, exponents, stack, (tokens, X_exponents))
 
         def state_at(depth: int, bar: Bar) -> tuple[state.Scaled, state.Scaled | None]:
-            at.advance_to(depth, bar)
-            return at.rescaled(), heads.tokens
+            heads.advance_to(depth, bar)
+            return heads.rescaled(), heads.beside
 
         kept, rows = zip(*iteration.kept_at(depths, progress, state_at), strict=True)
         known = None if None in rows else iteration.stacked(rows)

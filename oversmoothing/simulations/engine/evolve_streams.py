@@ -29,7 +29,7 @@ from oversmoothing.simulations.engine.iteration import (
     range_bits,
     stacked,
 )
-from oversmoothing.simulations.engine.layers import LinearLayer, Made, Rule, Stack, as_rule, branch
+from oversmoothing.simulations.engine.layers import Given, HeadMap, Rule, Stack, as_rule
 from oversmoothing.simulations.engine.problem import check_depths
 from oversmoothing.simulations.engine.trajectory import Trajectory
 from oversmoothing.simulations.running import Bar
@@ -64,30 +64,26 @@ class _Mixed:
     size: float
 
 
-class Streams:
+class Streams(Iteration):
     """Layers of s streams on Z [1, s n, d]: the rows of Y [s, n-1, d] and then M [s, d].
 
     Both in the coordinates z, differences of streams first. Four parts have a power of two each:
     the differences and the last stream in Y, both in M.
     """
 
-    def __init__(self, mixing: tuple[Rule, Array, Array], stack: Stack) -> None:
+    def __init__(self, X0: Array, mixing: tuple[Rule, Array, Array], stack: Stack) -> None:
         self.rule, self.p, self.q = mixing
         self.s, self.stack = len(self.p), stack
-        self._made = Made()
         kinds = [(alone, coupled) for alone in (False, True) for coupled in (False, True)]
         self._fed = {kind: _fed(*kind).to(stack.where) for kind in kinds}
         self._over = self._fed[True, False]
-
-    def start(self, X0: Array) -> Iteration:
-        """The iteration from X0 [s, n, d]."""
-        X = torch.tensor(X0).to(self.stack.where)
+        X = torch.tensor(X0).to(stack.where)
         Z = torch.cat((X[:-1] - X[-1:], X[-1:]))
         Z = _joined(Z[:, :-1] - Z[:, -1:], Z.mean(1))
-        Z = Z if self.stack.seed is None else nudged(Z, self.stack.seed)
+        Z = Z if stack.seed is None else nudged(Z, stack.seed)
         none = torch.zeros((1, 4), dtype=torch.int64, device=Z.device)
-        k = self.stack.n - 1
-        return Iteration(Z, none, self, ((self.s - 1) * k, k, self.s - 1, 1))
+        k = stack.n - 1
+        super().__init__(Z, none, ((self.s - 1) * k, k, self.s - 1, 1))
 
     def apart(self, Z: Tensor) -> tuple[Tensor, Tensor]:
         """Y [s, n-1, d] and M [s, d]."""
@@ -100,46 +96,46 @@ class Streams:
         self._over = self._fed[self._kind(layer)]
         return self._over
 
-    def block(self, at: Iteration, Z: Tensor, exponents: Tensor, most: int) -> Moved:
+    def block(self, Z: Tensor, exponents: Tensor, most: int) -> Moved:
         k, d, dtype, size = self.stack.n - 1, self.stack.d, Z.dtype, Z[0].numel()
         lower = exponents[0, _FROM] - exponents[0, _TO]
         y_down, m_down, drive = state.powers_of_two(lower.clamp_max(0), dtype).unsqueeze(-1)
-        (Y, M), number, used, kind = self.apart(Z), 0, 0.0, self._kind(at.layer)
+        (Y, M), number, used, kind = self.apart(Z), 0, 0.0, self._kind(self.layer)
         Y, before = Y.reshape(self.s, k * d), None
         while number < most:
             if self.stack.seed is not None:
                 Y, M = self.apart(self.stack.carried(_joined(Y, M)))
                 Y = Y.reshape(self.s, k * d)
-            mixed, layer = self._mixed(at.layer + number), self._linear(at.layer + number)
-            used += range_bits(mixed.size * (1.0 + layer.norm), size, dtype, residual=False)
-            if number and (used > GROWTH_BITS[dtype] or kind != (mixed.alone, layer.coupled)):
+            mixed, (given, weights) = (
+                at(self.layer + number) for at in (self._mixed, self._linear)
+            )
+            growth = mixed.size * (1.0 + given.norm(weights))
+            used += range_bits(growth, size, dtype, residual=False)
+            if number and (used > GROWTH_BITS[dtype] or kind != (mixed.alone, given.coupled)):
                 break
             if mixed is not before:
                 before, of_Y, of_M = mixed, *(_lowered(mixed.both, x) for x in (y_down, m_down))
             Y, M = of_Y @ Y, of_M @ M
             read = torch.cat((Y[-1].view(1, k, d), M[-1].view(1, 1, d)), dim=1)
-            moved = branch(layer, read, drive)[0]
+            moved = given.branch(read, drive, weights)[0]
             Y = torch.addr(Y[:-1], mixed.p, moved[:k].reshape(-1))
             M = torch.addr(M[:-1], mixed.p, moved[k])
             number += 1
-        return _joined(Y, M), exponents, number
+        return _joined(Y, M), exponents, number, None
 
-    def keep(self, at: Iteration) -> None:
-        """Nothing is carried beside the state."""
-
-    def _linear(self, layer: int) -> LinearLayer:
-        asked = self.stack.at(layer)
-        if not isinstance(asked, LinearLayer):
+    def _linear(self, layer: int) -> tuple[Given, HeadMap]:
+        given, weights = self.stack.at(layer)
+        if not isinstance(given, Given):
             raise InputError(
                 "attention that follows the state is not run over streams: prescribe A"
             )
-        return asked
+        return given, weights
 
     def _kind(self, layer: int) -> tuple[bool, bool]:
-        return self._mixed(layer).alone, self._linear(layer).coupled
+        return self._mixed(layer).alone, self._linear(layer)[0].coupled
 
     def _mixed(self, layer: int) -> _Mixed:
-        return self._made.of("mixing", self.rule, layer, self._mixing)
+        return self.stack.made("mixing", self.rule, layer, self._mixing)
 
     def _mixing(self, layer: int) -> _Mixed:
         R = check_square(self.rule.at(layer, MIXING_STREAM), name="R")
@@ -165,9 +161,9 @@ class Streams:
         R_q, p_z = (torch.tensor(x).to(self.stack.where) for x in (both, p))
         return _Mixed(R_q, p_z, alone, size)
 
-    def read(self, at: Iteration) -> tuple[state.Scaled, state.Scaled, float, float]:
+    def read(self) -> tuple[state.Scaled, state.Scaled, float, float]:
         """The stack and the mean over streams as (y and m, exponents), log spread, log size."""
-        Z, exponents = at.rescaled(self._over)
+        Z, exponents = self.rescaled(self._over)
         D, E = self.apart(Z)
         down = state.powers_of_two((exponents[0, ::2] - exponents[0, 1::2]).clamp_max(0))
         yd, yl, md, ml = exponents[0]
@@ -276,12 +272,11 @@ def evolve_streams(
 
     def run(seed: int | None) -> tuple[list[States], Any, Any]:
         stack = Stack(*rules, True, (), n, d, where, torch.float64, seed)
-        layers = Streams(mixed, stack)
-        iteration = layers.start(states)
+        layers = Streams(states, mixed, stack)
 
         def state_at(depth: int, bar: Bar) -> tuple[state.Scaled, state.Scaled, float, float]:
-            iteration.advance_to(depth, bar)
-            return layers.read(iteration)
+            layers.advance_to(depth, bar)
+            return layers.read()
 
         *kept, spread, size = zip(*kept_at(depths, progress, state_at), strict=True)
         return [_states(part, n) for part in kept], spread, size

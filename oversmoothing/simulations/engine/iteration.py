@@ -22,7 +22,7 @@ Many heads and layers that change are moved by the same iteration: `evolve_heads
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int64
@@ -63,37 +63,25 @@ def range_bits(x: float, size: int, dtype: torch.dtype, residual: bool) -> float
     return math.log2(1.0 + max(x, 1.0))
 
 
-class Layers(Protocol):
-    """What moves a state."""
-
-    def reach(self, layer: int) -> Tensor | None:
-        """Which part feeds which from this layer on, [..., parts, parts]: a part is over the
-        largest power of two of those that feed it. None: each by itself."""
-
-    def block(self, at: "Iteration", Z: Tensor, exponents: Tensor, most: int) -> "Moved":
-        """(Z, exponents, number) after at most `most` layers; the Z given stays as it is."""
-
-    def keep(self, at: "Iteration") -> None:
-        """The block counts: what is carried beside the state goes on too."""
-
-
-Moved = tuple[Tensor, Tensor, int]
+# The state and its exponents after so many layers, and what is carried beside it.
+Moved = tuple[Tensor, Tensor, int, Any]
 
 
 class Iteration:
     """Z [N, rows, d] and the exponents [N, parts] of its parts, moved layer by layer.
 
-    parts: how many consecutive rows share a power of two; None: each row has its own.
+    parts: how many consecutive rows share a power of two; None: each row has its own. beside: what
+    is carried beside the state. How layers move it, `reach` and `block` say.
     """
 
     def __init__(
         self,
         Z: Float[Tensor, "N rows d"],
         exponents: Int64[Tensor, "N parts"],
-        layers: Layers,
-        parts: Sequence[int] | None = None,
+        parts: Sequence[int] | None,
+        beside: Any = None,
     ) -> None:
-        self.Z, self.exponents, self.layers, self.parts = Z, exponents, layers, parts
+        self.Z, self.exponents, self.parts, self.beside = Z.contiguous(), exponents, parts, beside
         self.layer, self._longest = 0, _LONGEST
         lengths = [1] * Z.shape[-2] if parts is None else parts
         rows = [k for k, length in enumerate(lengths) for _ in range(length)]
@@ -101,6 +89,15 @@ class Iteration:
         self._smallest = 2.0 ** -_SHRINK_BITS[Z.dtype]
         self._scaled = False
         self._reach: Tensor | None = None
+
+    def reach(self, layer: int) -> Tensor | None:
+        """Which part feeds which from this layer on, [..., parts, parts]: a part is over the
+        largest power of two of those that feed it. None: each by itself."""
+        raise NotImplementedError
+
+    def block(self, Z: Tensor, exponents: Tensor, most: int) -> Moved:
+        """After at most `most` layers; what is given, and `beside`, stay as they are."""
+        raise NotImplementedError
 
     def advance_to(self, target: int, bar: Bar) -> None:
         """Move the state on to the layer `target`."""
@@ -114,23 +111,22 @@ class Iteration:
             torch.set_num_threads(threads)
 
     def _advance(self, target: int, bar: Bar) -> None:
-        Z, exponents = self.rescaled(self.layers.reach(self.layer))
         most = min(target - self.layer, self._longest)
-        Z, exponents, number = self.layers.block(self, Z, exponents, most)
+        scaled = self.rescaled(self.reach(self.layer))
+        Z, exponents, number, beside = self.block(*scaled, most)
         # A part far below those that feed it is none that shrank.
         if number > 1 and bool((self._full & (self._largest(Z) < self._smallest)).any()):
             # Shrunk past the range of the floats within one block: again, in shorter blocks.
             self._longest = max(1, number // 2)
             return
-        self.layers.keep(self)
-        self.Z, self.exponents, self._scaled = Z, exponents, False
+        self.Z, self.exponents, self.beside, self._scaled = Z, exponents, beside, False
         self.layer += number
         self._longest = min(2 * self._longest, _LONGEST)
         bar.update(number)
 
     def rescaled(self, reach: Tensor | None = None) -> state.Scaled:
         """The state with the largest entry of a part in [1/2, 1), less where a larger one feeds it;
-        reach as in `Layers`."""
+        reach as that of a layer."""
         if not self._scaled or self._reach is not reach:
             top = self._largest(self.Z)
             own = torch.where(top > 0, self.exponents + state.exponent_of(top), state.UNUSED)
@@ -154,16 +150,18 @@ class Iteration:
         return torch.stack([x.amax(-1) if x.shape[-1] else x.sum(-1) for x in parts], dim=-1)
 
 
-class OneHead:
+class OneHead(Iteration):
     """Z <- Z + A Z W, or A Z W, with the same A and W in every layer.
 
     bits: of range that a layer takes. reach: the rows that each depends on, where each has a power
-    of two of its own. summed: with the residual, the sum of all Z before is kept in `total`. carry:
-    what multiplies the state, and that sum, in each layer of a twin.
+    of two of its own; else Z is [y; c]. summed: with the residual, the sum of all Z before is
+    carried beside. carry: what multiplies the state, and that sum, in each layer of a twin.
     """
 
     def __init__(
         self,
+        Z: Float[Tensor, "N n d"],
+        exponents: Int64[Tensor, "N parts"],
         A: Float[Tensor, "N n n"],
         W: Float[Tensor, "N d d"],
         bits: float,
@@ -172,22 +170,22 @@ class OneHead:
         summed: bool = False,
         carry: Float[Tensor, "N n d"] | None = None,
     ) -> None:
-        self.A, self.W, self.residual, self._reach = A, W, residual, reach
+        super().__init__(Z, exponents, (Z.shape[-2] - 1, 1) if reach is None else None)
+        self.A, self.W, self.residual, self.dependence = A, W, residual, reach
         self.shared = W[0] if len(W) and (W.stride(0) == 0 or len(W) == 1) else None
         self.bits, self.summed, self.carry = bits, summed and residual, carry
-        self.total: state.Scaled | None = None
 
     def reach(self, layer: int) -> Tensor | None:
-        return self._reach
+        return self.dependence
 
     def matrix(self, exponents: Tensor) -> Tensor:
         """A for what stands over these powers of two; e_j <= e_k wherever row k depends on j."""
-        if self._reach is None:
+        if self.dependence is None:
             return self.A
         step = exponents.unsqueeze(-2) - exponents.unsqueeze(-1)
         return self.A * state.powers_of_two(step.clamp_max(0), self.A.dtype)
 
-    def block(self, at: Iteration, Z: Tensor, exponents: Tensor, most: int) -> Moved:
+    def block(self, Z: Tensor, exponents: Tensor, most: int) -> Moved:
         """So many layers, without rescaling: T = Z W, then Z = Z + A T."""
         number = min(most, max(1, int(GROWTH_BITS[Z.dtype] / self.bits)))
         A, T, Z, rows = self.matrix(exponents), torch.empty_like(Z), Z.clone(), Z.shape[-1]
@@ -207,23 +205,17 @@ class OneHead:
                 Z.baddbmm_(A, T)
             else:
                 torch.bmm(A, T, out=Z)
-        if total is not None:
-            self._block_total = total, exponents
-        return Z, exponents, number
+        return Z, exponents, number, None if total is None else self._summed(total, exponents)
 
-    def keep(self, at: Iteration) -> None:
-        if not self.summed:
-            return
-        more, exponents = self._block_total
-        if self.total is None:
-            self.total = self._block_total
-            return
-        # On the larger of the two scales.
-        before, before_exponents = self.total
+    def _summed(self, more: Tensor, exponents: Tensor) -> state.Scaled:
+        """The sum so far and more, on the larger of the two scales."""
+        if self.beside is None:
+            return more, exponents
+        before, before_exponents = self.beside
         common = torch.maximum(before_exponents, exponents)
-        old, new = (state.powers_of_two(e - common, more.dtype)[:, at.part].unsqueeze(-1)
+        old, new = (state.powers_of_two(e - common, more.dtype)[:, self.part].unsqueeze(-1)
                     for e in (before_exponents, exponents))  # fmt: skip
-        self.total = before.mul_(old).addcmul_(more, new), common
+        return (before * old).addcmul_(more, new), common
 
 
 def kept_at(
@@ -262,24 +254,23 @@ def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
 
     def run(A: Array, norm: float, start: state.Scaled, reach: Tensor | None) -> state.Scaled:
         X, exponents = start
-        Z = (X.to(dtype) if P is None else X.to(dtype) @ P).contiguous()
+        Z = X.to(dtype) if P is None else X.to(dtype) @ P
         bits = range_bits(norm, problem.n * problem.d, dtype, residual)
         matrix = problem.flat(A, 2, device, dtype)
         carry = carry_of(problem, Z)
-        layers = OneHead(matrix, weights, bits, residual, reach, in_core, carry)
-        iteration = Iteration(Z, exponents, layers, (problem.n - 1, 1) if reach is None else None)
+        head = OneHead(Z, exponents, matrix, weights, bits, residual, reach, in_core, carry)
 
         def state_at(depth: int, bar: Bar) -> state.Scaled:
             # X_L = A Z_{L-1} Q without the residual.
             behind = in_core and not residual
-            iteration.advance_to(max(depth - behind, 0), bar)
+            head.advance_to(max(depth - behind, 0), bar)
             if depth == 0:
                 return start
             if Q is None:
-                moved = iteration.rescaled()
+                moved = head.rescaled()
             else:
-                Y, over = layers.total if layers.total is not None else iteration.rescaled(reach)
-                moved = (layers.matrix(over) @ Y) @ Q, over
+                Y, over = head.beside or head.rescaled(reach)
+                moved = (head.matrix(over) @ Y) @ Q, over
             if reach is not None:
                 moved = state.normalise(moved[0].to(torch.float64), 1, moved[1])
             if in_core and residual:

@@ -21,17 +21,16 @@ from jaxtyping import Float
 from torch import Tensor
 
 from oversmoothing.simulations.engine.errors import Nudge
-from oversmoothing.simulations.engine.problem import norm_bounds, row_tolerance
+from oversmoothing.simulations.engine.problem import given_attention, norm_bounds, row_tolerance
 from oversmoothing.simulations.engine.state_attention import FromState, SoftmaxHeads
 from oversmoothing.simulations.state import normalise
 from oversmoothing.theory.layer.attention import row_deficits
-from oversmoothing.theory.layer.layer import check_attention, real_array, row_sum_tolerance
-from oversmoothing.theory.numbers.exact import plain
+from oversmoothing.theory.layer.layer import real_array, row_sum_tolerance
 from oversmoothing.theory.spectra.heads import HeadWeights, head_weights, side_by_side
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
-Made_ = TypeVar("Made_")
+Made = TypeVar("Made")
 # The two streams of one seed: the same seed for A and W must not give the same numbers.
 ATTENTION_STREAM, WEIGHT_STREAM = 0, 1
 
@@ -108,31 +107,13 @@ def weights_at(rule: Rule, layer: int) -> HeadWeights:
     return head_weights(rule.at(layer, WEIGHT_STREAM))
 
 
-class Made:
-    """What is made for the layers: anew for each, of a rule that is the same in all only once."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[int, Any]] = {}
-
-    def of(self, name: str, rule: Rule, layer: int, make: Callable[[int], Made_]) -> Made_:
-        """make(layer), the last one kept."""
-        kept = self._kept.get(name)
-        if kept is None or (kept[0] != layer and not isinstance(rule, Fixed)):
-            kept = self._kept[name] = layer, make(layer)
-        made: Made_ = kept[1]
-        return made
-
-
 def head_attention(value: Any, heads: int) -> Array:
     """The attention of one layer, float64 [*batch, heads, n, n].
 
-    [n, n] is one head, or the same for all heads. What comes in another precision than float64 has
-    its rows divided by their sums. Raises `InputError` where it is not row-stochastic (within n eps
-    of the precision it comes in) or the number of heads differs.
+    [n, n] is one head, or the same for all heads; else as in `given_attention`. Raises `InputError`
+    where the number of heads differs.
     """
-    A, raw = check_attention(value, tolerance=row_tolerance(value)), plain(value, "A")
-    if row_tolerance(raw) is None or raw.dtype == np.float64:
-        A = np.asarray(raw, dtype=np.float64)
+    A = given_attention(value)
     if A.ndim == 2:
         return np.broadcast_to(A, (heads, *A.shape))
     if A.shape[-3] != heads:
@@ -146,8 +127,8 @@ def head_attention(value: Any, heads: int) -> Array:
 class HeadMap:
     """The weights of one layer on a device.
 
-    shift: with scaled=True, W_h is 2^shift times what is kept, whose factors have their largest
-    entries in [1/2, 1); else 0.
+    size [heads]: bounds of ||W_h||. shift: with scaled=True, W_h is 2^shift times what is kept,
+    whose factors have their largest entries in [1/2, 1); else 0.
     """
 
     def __init__(
@@ -165,6 +146,11 @@ class HeadMap:
 
         self.Q = on_device(weights.Q.reshape(-1, self.d))
         self.P = None if weights.P is None else on_device(side_by_side(weights.P))
+        size = norm_bounds(weights.Q)
+        if weights.P is not None:
+            size = size * norm_bounds(weights.P)
+        inside = abs(self.shift) < 1000
+        self.size = size * 0.5**self.shift if inside else np.ones_like(size) * self.d
 
     def enter(self, X: Float[Tensor, "N k d"]) -> Float[Tensor, "N k spread r"]:
         """X P_h: [N, k, d] -> [N, k, heads or 1, r] (one copy of X itself where W is dense)."""
@@ -184,17 +170,6 @@ class HeadMap:
         return self.leave(self.enter(m.unsqueeze(1))).squeeze(1)
 
 
-def branch(
-    layer: "LinearLayer", Z: Float[Tensor, "N n d"], factor: Float[Tensor, " N"]
-) -> Float[Tensor, "N n d"]:
-    """What the heads add to Z = [y; m]: sum_h B'_h y W_h, and sum_h (m + factor g_h^T y) W_h."""
-    k = Z.shape[-2] - 1
-    inside = layer.map.enter(Z)
-    T = mix(layer.extended, inside[:, :k])
-    last = T[:, k] * factor.view(-1, 1, 1) + inside[:, k]
-    return layer.map.leave(torch.cat((T[:, :k], last.unsqueeze(1)), dim=1))
-
-
 def mix(
     A: Float[Tensor, "shared heads k n"], Z: Float[Tensor, "N n spread r"]
 ) -> Float[Tensor, "N k heads r"]:
@@ -212,31 +187,32 @@ def mix(
     return (A @ Z).transpose(1, 2)
 
 
-# B' and g, whether any g is not 0, norms by head, and A where the tokens are iterated too.
-_Given = tuple[Tensor, bool, Array, Tensor | None]
-
-
 @dataclass
-class LinearLayer:
-    """A layer with given attention: rows B'_h and g_h [N or 1, heads, n, n-1], and its weights.
+class Given:
+    """Attention that is given: rows B'_h and g_h [N or 1, heads, n, n-1] of a layer.
 
-    coupled: whether any g is not 0. norm: sum_h ||A_h|| ||W_h|| at most. attention: A_h themselves
-    [N or 1, heads, n, n], where the tokens are iterated too.
+    coupled: whether any g is not 0. norms [heads]: bounds of theirs, at least 1. attention: A_h
+    themselves [N or 1, heads, n, n], where the tokens are iterated too.
     """
 
-    extended: Tensor
-    map: HeadMap
+    rows: Tensor
     coupled: bool
-    norm: float
+    norms: Array
     attention: Tensor | None
 
+    def norm(self, weights: HeadMap) -> float:
+        """sum_h ||A_h|| ||W_h|| at most."""
+        return float((self.norms * weights.size).sum())
 
-@dataclass
-class FollowingLayer:
-    """A layer whose attention follows the state."""
-
-    heads: SoftmaxHeads
-    map: HeadMap
+    def branch(
+        self, Z: Float[Tensor, "N n d"], factor: Float[Tensor, " N"], weights: HeadMap
+    ) -> Float[Tensor, "N n d"]:
+        """What the heads add to Z = [y; m]: sum_h B'_h y W_h and sum_h (m + factor g_h^T y) W_h."""
+        k = Z.shape[-2] - 1
+        inside = weights.enter(Z)
+        T = mix(self.rows, inside[:, :k])
+        last = T[:, k] * factor.view(-1, 1, 1) + inside[:, k]
+        return weights.leave(torch.cat((T[:, :k], last.unsqueeze(1)), dim=1))
 
 
 @dataclass
@@ -258,25 +234,23 @@ class Stack:
     dtype: torch.dtype
     seed: int | None = None
     tokens: bool = field(default=False, init=False)
-    _made: Made = field(default_factory=Made, init=False)
+    _made: dict[str, tuple[int, Any]] = field(default_factory=dict, init=False)
     _carry: Tensor | None = field(default=None, init=False)
 
-    def at(self, layer: int) -> LinearLayer | FollowingLayer:
-        """The layer; what does not change is made once."""
-        changing = self.weights if isinstance(self.attention, Fixed) else self.attention
-        return self._made.of("layer", changing, layer, self._at)
+    def at(self, layer: int) -> tuple[Given | SoftmaxHeads, HeadMap]:
+        """Attention and weights of the layer."""
+        weights = self.made("weights", self.weights, layer, self._weights)
+        return self.made("attention", self.attention, layer, self._attention), weights
 
-    def _at(self, layer: int) -> LinearLayer | FollowingLayer:
-        weights, map_, size = self._made.of("weights", self.weights, layer, self._weights)
-        rows = self._made.of(
-            "attention", self.attention, layer, lambda at: self._attention(weights.heads, at)
-        )
-        if isinstance(rows, SoftmaxHeads):
-            return FollowingLayer(rows, map_)
-        extended, coupled, norms, attention = rows
-        return LinearLayer(extended, map_, coupled, float((norms * size).sum()), attention)
+    def made(self, name: str, rule: Rule, layer: int, make: Callable[[int], Made]) -> Made:
+        """make(layer): anew for each layer, of a rule that is the same in all only once."""
+        kept = self._made.get(name)
+        if kept is None or (kept[0] != layer and not isinstance(rule, Fixed)):
+            kept = self._made[name] = layer, make(layer)
+        result: Made = kept[1]
+        return result
 
-    def _weights(self, layer: int) -> tuple[HeadWeights, HeadMap, Array]:
+    def _weights(self, layer: int) -> HeadMap:
         weights = weights_at(self.weights, layer)
         if weights.d != self.d:
             raise InputError(f"the weights of layer {layer} have d = {weights.d}, X0 has {self.d}")
@@ -284,24 +258,20 @@ class Stack:
         if nudge is not None:
             P = None if weights.P is None else nudge(weights.P)
             weights = HeadWeights(P, nudge(weights.Q))
-        map_ = HeadMap(weights, self.where, self.dtype, scaled=not self.residual)
-        size = norm_bounds(weights.Q)
-        if weights.P is not None:
-            size = size * norm_bounds(weights.P)
-        size = size * 0.5**map_.shift if abs(map_.shift) < 1000 else np.ones_like(size) * self.d
-        return weights, map_, size
+        return HeadMap(weights, self.where, self.dtype, scaled=not self.residual)
 
-    def _attention(self, heads: int, layer: int) -> SoftmaxHeads | _Given:
+    def _attention(self, layer: int) -> SoftmaxHeads | Given:
         asked = self.attention.at(layer, ATTENTION_STREAM)
-        if isinstance(asked, FromState):
-            nudge = self._nudge(ATTENTION_STREAM)
-            if nudge is not None:
-                W_Q, W_K = (nudge(real_array(W, "W_Q and W_K")) for W in (asked.W_Q, asked.W_K))
-                asked = replace(asked, W_Q=W_Q, W_K=W_K)
-            return SoftmaxHeads(asked, heads, self.n, self.d, self.where, self.dtype)
-        return self._extended(head_attention(asked, heads), row_tolerance(asked), layer)
+        heads = self.made("weights", self.weights, layer, self._weights).heads
+        if not isinstance(asked, FromState):
+            return self._given(head_attention(asked, heads), row_tolerance(asked), layer)
+        nudge = self._nudge(ATTENTION_STREAM)
+        if nudge is not None:
+            W_Q, W_K = (nudge(real_array(W, "W_Q and W_K")) for W in (asked.W_Q, asked.W_K))
+            asked = replace(asked, W_Q=W_Q, W_K=W_K)
+        return SoftmaxHeads(asked, heads, self.n, self.d, self.where, self.dtype)
 
-    def _extended(self, A: Array, tolerance: float | None, layer: int) -> _Given:
+    def _given(self, A: Array, tolerance: float | None, layer: int) -> Given:
         n = A.shape[-1]
         if n != self.n:
             raise InputError(f"the attention of layer {layer} is for {n} tokens, X0 has {self.n}")
@@ -331,7 +301,7 @@ class Stack:
         # The mean itself passes with weight 1.
         norms = np.maximum(norm_bounds(extended).reshape(-1, A.shape[-3]).max(axis=0), 1.0)
         kept = None if own is None else self._tensor(own)
-        return self._tensor(extended), bool(g.any()), norms, kept
+        return Given(self._tensor(extended), bool(g.any()), norms, kept)
 
     def carried(self, state: Float[Tensor, "N n d"]) -> Float[Tensor, "N n d"]:
         """The state that a layer starts from: of a twin, off by a rounding in each."""

@@ -66,6 +66,15 @@ def row_tolerance(A: Any) -> float | None:
     return A.shape[-1] * eps if A.ndim >= 2 else None
 
 
+def given_attention(A: Any) -> Array:
+    """A [..., n, n] in float64: as it is where it comes in that, its rows sum to 1 within n eps; in
+    a coarser precision with its rows divided by their sums. Raises `InputError`."""
+    tolerance, raw = row_tolerance(A), plain(A, "A")
+    checked = check_attention(raw, tolerance=tolerance)
+    same = tolerance is None or getattr(raw, "dtype", None) == np.float64
+    return np.asarray(raw, dtype=np.float64) if same else checked
+
+
 def choose_precision(X0: Any, dtype: torch.dtype | None) -> torch.dtype:
     """dtype if given, else float32 for float32 X0 and float64 otherwise.
 
@@ -255,14 +264,9 @@ class Asked(NamedTuple):
 def make_problem(*, X0: Any, A: Any, W: Any, H: Any, residual: bool) -> Problem:
     """A checked problem. W may be a pair (W_V [*, d, r], W_proj [*, r, d]).
 
-    A given in float64 is taken as it is (its rows sum to 1 within n eps); in a coarser precision
-    its rows are divided by their sums. Raises `InputError`.
+    A as `given_attention` takes it. Raises `InputError`.
     """
-    tolerance = row_tolerance(A)
-    raw = plain(A, "A")
-    attention = check_attention(raw, tolerance=tolerance)
-    if tolerance is None or getattr(raw, "dtype", None) == np.float64:
-        attention = np.asarray(raw, dtype=np.float64)
+    attention = given_attention(A)
     name = one_of(H, W)
     dense = P = Q = None
     if isinstance(W, tuple):
