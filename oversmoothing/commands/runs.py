@@ -17,7 +17,6 @@ from oversmoothing.theory.support import sizes
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import output_folder, write_atomically
 
-_OF_EVERY_A = ("kind", "temperature")
 _ENSEMBLES = ("iid", "switching", "causal", "following")
 
 
@@ -192,7 +191,7 @@ def _declared(kinds: dict[str, Any]) -> dict[str, tuple[FieldInfo, list[str]]]:
     declared: dict[str, tuple[FieldInfo, list[str]]] = {}
     for kind, model in kinds.items():
         for name, field in model.model_fields.items():
-            if name not in _OF_EVERY_A:
+            if name != "temperature":
                 declared.setdefault(name, (field, []))[1].append(kind)
     return declared
 

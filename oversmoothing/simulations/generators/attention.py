@@ -10,13 +10,13 @@ Mixings of residual streams (T13), which are such matrices and others, come from
 
 import math
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float64
+from numpy.typing import NDArray
 from pydantic import Field
 
-from oversmoothing.simulations.generators.options import Options, by_kind
+from oversmoothing.simulations.generators.options import Options
 from oversmoothing.simulations.generators.value_projection import random_orthogonal
 from oversmoothing.theory.layer.layer import row_sum_tolerance
 from oversmoothing.theory.support.errors import InputError
@@ -32,6 +32,7 @@ _LAST_ROUNDS = 200
 Tokens = Float64[Array, "*batch n dim"]
 Square = Float64[Array, "*batch n n"]
 Drawn = Float64[Array, "*batch {n} {n}"]
+Places, Seen = NDArray[np.intp], NDArray[np.bool_]
 
 
 def row_softmax(logits: Square) -> Square:
@@ -139,13 +140,9 @@ def _weights(X: Array, rng: np.random.Generator) -> Array:
 class Softmax(AttentionGenerator):
     """Random tokens, queries and keys: A > 0, mostly complex spectrum."""
 
-    kind: Literal["softmax"] = "softmax"
-
 
 class SymmetricPsd(AttentionGenerator):
     """W_Q = W_K, so that W_Q W_K^T is symmetric and PSD: spec(A) is real and in [0, 1] (T1g)."""
-
-    kind: Literal["symmetric_psd"] = "symmetric_psd"
 
     def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
         queries = X @ _weights(X, rng)
@@ -155,64 +152,61 @@ class SymmetricPsd(AttentionGenerator):
 class SymmetricIndefinite(AttentionGenerator):
     """W_Q W_K^T symmetric with eigenvalues of both signs: real spectrum, in (-1, 1] (T1g)."""
 
-    kind: Literal["symmetric_indefinite"] = "symmetric_indefinite"
-
     def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
         W = _weights(X, rng)
         signs = np.where(np.arange(self.dim) % 2 == 0, 1.0, -1.0)
         return X @ (W * signs) @ np.matrix_transpose(X @ W)
 
 
-class Causal(AttentionGenerator):
-    """Masked softmax, lower triangular: spec(A) is the diagonal, in (0, 1], and pi = e_1 (T1h)."""
+class Masked(AttentionGenerator):
+    """Random tokens of which some are hidden from others."""
 
-    kind: Literal["causal"] = "causal"
+    def seen(self, i: Places, j: Places) -> Seen:
+        """Whether token i sees token j, [n, n] each."""
+        raise NotImplementedError
 
     def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
-        return np.where(np.tri(X.shape[-2], dtype=bool), super()._logits(X, rng), -np.inf)
+        seen = self.seen(*np.indices((X.shape[-2], X.shape[-2])))
+        return np.where(seen, super()._logits(X, rng), -np.inf)
 
 
-class Local(AttentionGenerator):
+class Causal(Masked):
+    """Masked softmax, lower triangular: spec(A) is the diagonal, in (0, 1], and pi = e_1 (T1h)."""
+
+    def seen(self, i: Places, j: Places) -> Seen:
+        return j <= i
+
+
+class Local(Masked):
     """Token i sees those within `reach` of it: one closed class, and a gap that closes like
     (reach/n)^2, so that smoothing takes many layers (T1, T11.2)."""
 
-    kind: Literal["local"] = "local"
     reach: int = Field(default=2, ge=1, description="tokens seen on either side of A's own")
 
-    def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
-        return np.where(np.abs(_apart(X)) <= self.reach, super()._logits(X, rng), -np.inf)
+    def seen(self, i: Places, j: Places) -> Seen:
+        return np.abs(i - j) <= self.reach
 
 
-class Strided(AttentionGenerator):
+class Strided(Masked):
     """Token i sees every `stride`-th from it on: min(n, stride) closed classes, so that 1 is an
     eigenvalue as often, and tokens of different classes never meet (T1d)."""
 
-    kind: Literal["strided"] = "strided"
     stride: int = Field(default=2, ge=1, description="steps between the tokens that A sees")
 
-    def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
-        return np.where(_apart(X) % self.stride == 0, super()._logits(X, rng), -np.inf)
+    def seen(self, i: Places, j: Places) -> Seen:
+        return (i - j) % self.stride == 0
 
 
-class Axial(AttentionGenerator):
+class Axial(Masked):
     """Tokens on a grid see their row and their column: A has zeros, A^2 none.
 
     The grid's side is the largest divisor of n up to its square root; of a prime n all see all.
     """
 
-    kind: Literal["axial"] = "axial"
-
-    def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
-        n = X.shape[-2]
-        side = next(s for s in range(math.isqrt(n), 0, -1) if n % s == 0)
-        row, column = np.divmod(np.arange(n), n // side)
-        near = (row[:, None] == row) | (column[:, None] == column)
-        return np.where(near, super()._logits(X, rng), -np.inf)
-
-
-def _apart(X: Array) -> Array:
-    place = np.arange(X.shape[-2])
-    return np.asarray(place[:, None] - place, dtype=np.float64)
+    def seen(self, i: Places, j: Places) -> Seen:
+        n = len(i)
+        width = n // next(side for side in range(math.isqrt(n), 0, -1) if n % side == 0)
+        return (i // width == j // width) | (i % width == j % width)
 
 
 class DoublyStochastic(AttentionGenerator):
@@ -220,8 +214,6 @@ class DoublyStochastic(AttentionGenerator):
 
     Both within n eps. Raises `InputError` where the iteration does not get there.
     """
-
-    kind: Literal["doubly_stochastic"] = "doubly_stochastic"
 
     def draw(self, n: int, *, rng: np.random.Generator, batch: tuple[int, ...] = ()) -> Drawn:
         return sinkhorn(super().draw(n, rng=rng, batch=batch))
@@ -235,7 +227,6 @@ class Asymmetric(AttentionGenerator):
     is the share of the squared Frobenius norm that is antisymmetric for large dim.
     """
 
-    kind: Literal["asymmetric"] = "asymmetric"
     asymmetry: float = Field(
         default=0.5, ge=0, le=1, description="share of ||W_Q W_K^T||^2 that is antisymmetric"
     )
@@ -256,7 +247,6 @@ class NearlyReducible(AttentionGenerator):
     (T11.2). Raises `InputError` for more blocks than tokens.
     """
 
-    kind: Literal["nearly_reducible"] = "nearly_reducible"
     coupling: float = Field(default=1e-3, gt=0, le=1, description="between the blocks of A")
     blocks: int = Field(default=2, ge=1, description="blocks of A")
 
@@ -271,10 +261,12 @@ class NearlyReducible(AttentionGenerator):
         return np.asarray(A / A.sum(axis=-1, keepdims=True))
 
 
-ATTENTION: dict[str, type[AttentionGenerator]] = by_kind(
-    Softmax, SymmetricPsd, SymmetricIndefinite, Causal, Local, Strided, Axial, DoublyStochastic,
-    Asymmetric, NearlyReducible,
-)  # fmt: skip
+ATTENTION: dict[str, type[AttentionGenerator]] = {
+    "softmax": Softmax, "symmetric_psd": SymmetricPsd, "symmetric_indefinite": SymmetricIndefinite,
+    "causal": Causal, "local": Local, "strided": Strided, "axial": Axial,
+    "doubly_stochastic": DoublyStochastic, "asymmetric": Asymmetric,
+    "nearly_reducible": NearlyReducible,
+}  # fmt: skip
 
 
 # R [s, s] of a kind, from s, randomness and a temperature.

@@ -17,21 +17,15 @@ from oversmoothing.theory.support.sizes import SEED, refuse_extreme
 
 
 class Options(BaseModel):
-    """What a generator takes beside sizes and randomness; `kind` names it."""
+    """What a generator takes beside sizes and randomness."""
 
     # Built when first used: a worker of a sweep needs two of them.
     model_config = ConfigDict(
         frozen=True, strict=True, extra="forbid", allow_inf_nan=False, defer_build=True
     )
-    kind: str
 
 
 Generator = TypeVar("Generator", bound=Options)
-
-
-def by_kind(*kinds: type[Options]) -> dict[str, Any]:
-    """kind -> generator."""
-    return {str(one.model_fields["kind"].default): one for one in kinds}
 
 
 def scalar_type(field: FieldInfo) -> type:
@@ -74,7 +68,7 @@ def choose(
     for name, value in options.items():
         refuse_extreme(name, value)
     try:
-        return known[kind](kind=kind, **options)
+        return known[kind](**options)
     except ValidationError as error:
         raise InputError(_sentence(what, known, kind, error)) from error
 

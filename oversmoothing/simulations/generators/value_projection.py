@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 from pydantic import Field
 
-from oversmoothing.simulations.generators.options import Options, by_kind
+from oversmoothing.simulations.generators.options import Options
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -110,7 +110,6 @@ class _Chosen(ValueGenerator):
 class Spectrum(_Chosen):
     """These eigenvalues, conjugates included."""
 
-    kind: Literal["spectrum"] = "spectrum"
     eigenvalues: tuple[Annotated[complex, Field(strict=False)], ...] = Field(
         strict=False, description="all d of them, with conjugates (--eigenvalues=-0.9,-0.5)"
     )
@@ -122,7 +121,6 @@ class Spectrum(_Chosen):
 class Interval(_Chosen):
     """Real eigenvalues, uniform in [low, high]."""
 
-    kind: Literal["interval"] = "interval"
     low: float = Field(default=-1.0, description="lower end of the eigenvalues of H")
     high: float = Field(default=0.0, description="upper end of the eigenvalues of H")
 
@@ -135,7 +133,6 @@ class Interval(_Chosen):
 class Disc(_Chosen):
     """Conjugate pairs uniform in the disc; for odd d one more, uniform on its diameter."""
 
-    kind: Literal["disc"] = "disc"
     centre: float = Field(default=0.0, description="centre of the disc of eigenvalues")
     radius: float = Field(default=1.0, ge=0, description="radius of that disc")
 
@@ -152,7 +149,6 @@ class Disc(_Chosen):
 class PlusMinus(_Chosen):
     """+scale for the nearest whole number to positive * d of the eigenvalues, else -scale."""
 
-    kind: Literal["plus_minus"] = "plus_minus"
     positive: float = Field(
         default=0.5,
         ge=0,
@@ -169,7 +165,6 @@ class PlusMinus(_Chosen):
 class Goe(ValueGenerator):
     """Symmetric Gaussian; for large d the spectrum fills [-2 scale, 2 scale]."""
 
-    kind: Literal["goe"] = "goe"
     scale: Scale = 1.0
 
     def draw(self, d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
@@ -180,7 +175,6 @@ class Goe(ValueGenerator):
 class Ginibre(ValueGenerator):
     """Entries N(0, scale^2 / d); for large d the spectrum fills |h| <= scale."""
 
-    kind: Literal["ginibre"] = "ginibre"
     scale: Scale = 1.0
 
     def draw(self, d: int, *, rng: np.random.Generator) -> Float64[Array, "{d} {d}"]:
@@ -193,7 +187,6 @@ class LowRank(ValueGenerator):
     For large d the non-zero spectrum fills |h| <= scale sqrt(rank / d).
     """
 
-    kind: Literal["low_rank"] = "low_rank"
     scale: Scale = 1.0
     rank: int = Field(default=1, ge=1, description="rank of a head")
 
@@ -218,7 +211,6 @@ class Defective(ValueGenerator):
     The other d - size blocks are 1 x 1. Raises `InputError` unless 2 <= size <= d.
     """
 
-    kind: Literal["defective"] = "defective"
     eigenvalue: float = Field(default=-0.5, description="the one eigenvalue")
     size: int | None = Field(default=None, ge=2, description="size of the Jordan block")
     basis: Basis = "orthogonal"
@@ -232,6 +224,7 @@ class Defective(ValueGenerator):
         return _conjugate(J, self.basis, rng)
 
 
-VALUE_PROJECTION: dict[str, type[ValueGenerator]] = by_kind(
-    Spectrum, Interval, Disc, PlusMinus, Goe, Ginibre, LowRank, Defective
-)
+VALUE_PROJECTION: dict[str, type[ValueGenerator]] = {
+    "spectrum": Spectrum, "interval": Interval, "disc": Disc, "plus_minus": PlusMinus, "goe": Goe,
+    "ginibre": Ginibre, "low_rank": LowRank, "defective": Defective,
+}  # fmt: skip

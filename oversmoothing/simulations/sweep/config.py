@@ -114,7 +114,6 @@ def _parameters() -> dict[str, Parameter]:
         for name, field in model.model_fields.items():
             fields.setdefault(name, field)
             users[name] = users.get(name, frozenset()) | {kind}
-    del fields["kind"]
     # The order of the columns of every table so far.
     fields["basis"] = fields.pop("basis")
     # The size of a Jordan block is a number in a table, not "as large as d".
