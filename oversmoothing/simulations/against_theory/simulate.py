@@ -208,8 +208,7 @@ def simulate_heads(
         X0=X0.astype(c.dtype), attention=attention, weights=weights, depth=depths,
         residual=not c.no_residual, device=device, progress=progress,
     ).metrics()  # fmt: skip
-    said, theory = _theory(attention, weights, not c.no_residual)
-    rate = predicted_rate(theory)
+    said, theory, rate = _theory(attention, weights, not c.no_residual)
     return run_result("heads", c, device, table, [said], {"theory": theory}, rate)
 
 
@@ -245,39 +244,37 @@ def _the_first(rule: Drawn, stream: int) -> Fixed:
     return Fixed(rule.at(0, stream))
 
 
-def _theory(attention: Any, weights: Any, residual: bool) -> tuple[Sentence, dict[str, Any]]:
-    """What is known of this stack: a verdict, exponents, or why neither."""
+def _theory(
+    attention: Any, weights: Any, residual: bool
+) -> tuple[Sentence, dict[str, Any], float | None]:
+    """What is known of this stack (a verdict, exponents, or why neither), and the slope of log
+    HFC/LFC per layer that it tells."""
     first = attention.at(0, ATTENTION_STREAM)
     if isinstance(first, FromState):
         words = "attention follows the state: no verdict for every depth (T8)."
-        return Sentence(words, UNTESTED), {"kind": "none"}
+        return Sentence(words, UNTESTED), {"kind": "none"}, None
     if isinstance(attention, Fixed) and isinstance(weights, Fixed):
         answer = heads_verdict(A=first, W=weights.value, residual=residual)
-        return _verdict_said(answer, proved("T7a")), {"kind": "verdict", **answer.to_json_object()}
+        details = {"kind": "verdict", **answer.to_json_object()}
+        return _verdict_said(answer, proved("T7a")), details, _log(answer.rate)
     exponents = lyapunov_exponents(
         attention=attention, weights=weights, layers=_EXPONENT_LAYERS, residual=residual
     )
     gap, error = exponents.gap, exponents.gap_error
+    known = abs(gap) > 3 * error
     does = "is UNDECIDED within three standard errors"
-    if abs(gap) > 3 * error:
+    if known:
         does = "decays at that rate" if gap < 0 else "does not decay exponentially"
     words = (
         f"gamma_Q - gamma_C = {gap:.5f} +- {error:.5f} a layer over {exponents.layers} layers: "
         f"HFC/LFC {does} (T7a)."
     )
-    evidence = measured(exponents.layers, of="layer")
-    return Sentence(words, evidence), {"kind": "exponents", **vars(exponents)}
+    said = Sentence(words, measured(exponents.layers, of="layer"))
+    return said, {"kind": "exponents", **vars(exponents)}, gap if known else None
 
 
-def predicted_rate(theory: dict[str, Any]) -> float | None:
-    """The slope of log HFC/LFC per layer that the theory of a run tells, where it is one number."""
-    if theory["kind"] == "exponents":
-        gap, error = theory["gap"], theory["gap_error"]
-        return gap if abs(gap) > 3 * error else None
-    log_rate, rate = theory.get("log_rate"), theory.get("rate")
-    if isinstance(log_rate, float):
-        return log_rate
-    return math.log(rate) if isinstance(rate, float) and rate > 0 else None
+def _log(rate: float | None) -> float | None:
+    return math.log(rate) if rate else None
 
 
 # So many layers are looked at one by one for where streams agree.
@@ -337,7 +334,7 @@ def simulate_streams(
 
     table = run(log_spaced_depths(c.depth, c.points), progress).metrics()
     agreement = _agreement(c, mixing, run)
-    words: list[Sentence] = []
+    words, rate = list[Sentence](), None
     theory: dict[str, Any] = {"kind": "changing" if c.changing else "fixed"}
     if not c.changing:
         answer = stream_verdict(
@@ -346,11 +343,10 @@ def simulate_streams(
         words.append(_verdict_said(answer, proved("T13a")))
         words += [Sentence(each, *words[0].evidence) for each in answer.stream_words()]
         theory["verdict"] = answer.to_json_object()
-        theory["log_rate"] = math.log(answer.rate) if answer.rate else None
+        rate = theory["log_rate"] = _log(answer.rate)
     promised = () if agreement["certified"] is None else (proved("T13b"),)
     words.append(Sentence(_words(c, **agreement), _ONE, *promised))
     theory["agreement"] = agreement | {"agree_to": c.agree_to}
-    rate = predicted_rate(theory)
     return run_result("streams", c, device, table, words, {"theory": theory}, rate)
 
 

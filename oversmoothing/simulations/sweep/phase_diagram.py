@@ -108,22 +108,16 @@ def draw(table: pd.DataFrame) -> Figure:
     rows = 2 if measured else 1
     with style():
         figure, axes = new_figure(
-            rows,
-            len(panels),
-            width=max(FULL_WIDTH, 1.6 * len(panels)),
-            height=2.5 * rows + 0.5,
-            sharex=True,
-            sharey=True,
-        )
-        norms: list[Normalize] = [Normalize(0.0, 1.0)]
-        if measured:
-            top = float(np.nanmax(np.abs(table["slope"]))) or 1.0
-            norms.append(SymLogNorm(top / 100, vmin=-top, vmax=top, base=10))
+            rows, len(panels), width=max(FULL_WIDTH, 1.6 * len(panels)), height=2.5 * rows + 0.5,
+            sharex=True, sharey=True,
+        )  # fmt: skip
+        top = (float(np.nanmax(np.abs(table["slope"]))) if measured else 0.0) or 1.0
         what = [
-            ("share", _SHARE, "share of draws that smooth"),
-            ("slope", _SLOPE, "median change of\nln HFC/LFC per layer"),
-        ]
-        for row, ((name, colours, label), norm) in enumerate(zip(what, norms, strict=False)):
+            ("share", _SHARE, Normalize(0.0, 1.0), "share of draws that smooth"),
+            ("slope", _SLOPE, SymLogNorm(top / 100, vmin=-top, vmax=top, base=10),
+             "median change of\nln HFC/LFC per layer"),
+        ]  # fmt: skip
+        for row, (name, colours, norm, label) in enumerate(what[:rows]):
             for column, panel in enumerate(panels):
                 axis: Axes = axes[row, column]
                 part = table[table["panel"] == panel]
@@ -140,7 +134,7 @@ def draw(table: pd.DataFrame) -> Figure:
                     axis.set_ylabel(up)
             bar = figure.colorbar(image, ax=list(axes[row]), label=label, pad=0.01, aspect=14)
             if isinstance(norm, SymLogNorm):
-                bar.set_ticks(_symmetric_ticks(float(norm.vmax or 1.0)))
+                bar.set_ticks(_symmetric_ticks(top))
                 bar.minorticks_off()
         _ticks(axes[0, 0], table)
         _legend(figure, table)

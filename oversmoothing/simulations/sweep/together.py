@@ -12,8 +12,7 @@ near-defective bases and depths that need refined eigenvalues go point by point.
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import groupby, product
 from typing import Any
 
@@ -299,30 +298,19 @@ class _Bases:
         return np.where(self.sign[owner] < 0, -0.5j * (one - other), half)
 
 
-@dataclass(frozen=True)
-class _Modes:
-    """Coefficients C [r, d] of modes, log mu [r, d], and the point of each row, in order."""
-
-    C: Complex
-    log: Complex
-    owner: NDArray[np.intp]
-
-    @cached_property
-    def _log_size(self) -> Array:
-        return np.log(np.abs(self.C))
-
-    def powers(self, depth: int) -> tuple[Complex, Array]:
-        """C mu^L / 2^e, and e [p] such that the largest of each point is about 1."""
-        size = depth * self.log.real + self._log_size
-        starts = np.searchsorted(self.owner, np.arange(self.owner[-1] + 1))
-        top = np.maximum.reduceat(size.max(axis=-1), starts)
-        e = np.ceil(top / _LOG2)
-        kept = size > (top - _GONE)[self.owner, None]
-        C, phase = self.C[kept], np.remainder(depth * self.log.imag[kept], 2 * np.pi)
-        moduli = np.exp((size - (e * _LOG2)[self.owner, None])[kept])
-        powers = np.zeros_like(self.C)
-        powers[kept] = moduli * (np.cos(phase) + 1j * np.sin(phase)) * (C / np.abs(C))
-        return powers, e
+def _powers(C: Complex, log: Complex, owner: NDArray[np.intp], depth: int) -> tuple[Complex, Array]:
+    """C mu^L / 2^e, and e [p] such that the largest of each point is about 1: of modes with
+    coefficients C [r, d], log mu [r, d], and the point of each row, in order."""
+    size = depth * log.real + np.log(np.abs(C))
+    starts = np.searchsorted(owner, np.arange(owner[-1] + 1))
+    top = np.maximum.reduceat(size.max(axis=-1), starts)
+    e = np.ceil(top / _LOG2)
+    kept = size > (top - _GONE)[owner, None]
+    phase = np.remainder(depth * log.imag[kept], 2 * np.pi)
+    moduli = np.exp((size - (e * _LOG2)[owner, None])[kept])
+    powers = np.zeros_like(C)
+    powers[kept] = moduli * (np.cos(phase) + 1j * np.sin(phase)) * (C[kept] / np.abs(C[kept]))
+    return powers, e
 
 
 def _at_depths(
@@ -344,19 +332,17 @@ def _at_depths(
     weight = np.where(pair, 0.5, 1.0)[:, None]
     C = weight * (C[owner, row] - 1j * np.where(pair[:, None], C[owner, other], 0.0))
     own = np.arange(len(A))
-    moving = _Modes(
-        C, log_multiplier(attention.values[owner, row][:, None] * value.values[owner]), owner
-    )
-    fixed = _Modes(value.times_vectors(c @ value.P)[:, 0], log_multiplier(value.values), own)
+    moving = C, log_multiplier(attention.values[owner, row][:, None] * value.values[owner]), owner
+    fixed = value.times_vectors(c @ value.P)[:, 0], log_multiplier(value.values), own
     states = []
     for depth in depths:
-        F, hfc_scale = moving.powers(depth)
+        F, hfc_scale = _powers(*moving, depth)
         K = value.times_inverse(F, owner)
         packed = np.empty((len(A), n - 1, X0.shape[-1]))
         packed[owner, other] = -2.0 * K.imag
         packed[owner, row] = K.real / weight
         hfc = from_quotient(attention.P @ (packed @ value.Y))
-        f, c_scale = fixed.powers(depth)
+        f, c_scale = _powers(*fixed, depth)
         c = value.times_inverse(f, own).real[:, None] @ value.Y
         part = offset @ hfc
         # m = c + (1/n - pi)^T HFC, on the larger of the two scales.
