@@ -231,20 +231,6 @@ def test_the_drive_of_the_mean_comes_at_the_scale_of_the_spread():
     assert (states(run) == X).all()
 
 
-@pytest.mark.parametrize("residual", [True, False])
-def test_a_state_that_shrinks_by_100_digits_a_layer_is_followed(residual):
-    tiny = 2.0**-330
-    W = (
-        np.array([[[-1.0, tiny], [tiny, -1.0]]])
-        if residual
-        else np.array([[[0.0, tiny], [tiny, 0.0]]])
-    )
-    X0 = [[1.0, 0.0], [1.0, 0.0]]
-    X, exponent = evolve_heads(X0=X0, attention=AA, weights=W, depth=[101], residual=residual).X(0)
-    top = exponent.item() + 330 * 101
-    assert (X.numpy() * 2.0**top == [[0.0, 1.0], [0.0, 1.0]]).all()
-
-
 def test_without_residual_the_rate_is_the_second_eigenvalue_whatever_the_weights():
     """T9: HFC/LFC at |lambda_2|; sigma2/sigma1 at |lambda_2| |h_2/h_1|; 1 - |cos| at its square."""
     A = np.array([[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]])  # 1, 1/2, 1/5

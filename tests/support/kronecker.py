@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing import Trajectory, evolve
+from oversmoothing import Trajectory, evolve, evolve_heads
 from oversmoothing.simulations.engine.errors import (
     Errors,
     Nudge,
@@ -36,7 +36,10 @@ _BLOCK = 8
 
 
 def evolve_by(method: str, **case: Any) -> Trajectory:
-    """`evolve` by one of its methods or by 'kronecker'."""
+    """`evolve` by one of its methods or by 'kronecker', `evolve_heads` of one head by 'heads'."""
+    if method == "heads":
+        W = case.pop("W") if "W" in case else np.transpose(case.pop("H"))
+        return evolve_heads(attention=case.pop("A"), weights=W, **case)
     return kronecker(**case) if method == "kronecker" else evolve(method=method, **case)
 
 
@@ -95,17 +98,12 @@ def _states(
                     x = M @ x
                 x, total = normalise(x, total + steps * step)
                 done += steps
-            hfc, hfc_exponent, c, c_exponent = _apart(torch.tensor(x.reshape(n, d)), offset)
+            # HFC and c = pi^T X = mean - offset^T HFC, offset = 1/n - pi (T1d).
+            hfc, hfc_exponent, *mean = centred(torch.tensor(x.reshape(n, d)))
+            c, c_exponent = add(tuple(mean), (-offset @ hfc, hfc_exponent), trailing=1)
             states[row, index] = torch.cat((to_differences(hfc), c.unsqueeze(0)))
             exponents[row, index] = total + int(hfc_exponent), total + int(c_exponent)
     return torch.as_tensor(states).to(device, dtype), torch.as_tensor(exponents).to(device)
-
-
-def _apart(X: Tensor, offset: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """HFC and c = pi^T X = mean - offset^T HFC, offset = 1/n - pi, each with its exponent (T1d)."""
-    hfc, hfc_exponent, mean, mean_exponent = centred(X)
-    coupling = -(offset.unsqueeze(-2) @ hfc).squeeze(-2)
-    return (hfc, hfc_exponent, *add((mean, mean_exponent), (coupling, hfc_exponent), trailing=1))
 
 
 def leaning(n: int) -> np.ndarray:

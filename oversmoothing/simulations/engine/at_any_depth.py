@@ -197,21 +197,18 @@ class _Element:
     """The recurrences of one element of the batch, each made when first asked for."""
 
     def __init__(self, problem: Problem, place: Place) -> None:
-        self._residual = problem.residual
         self.n = n = problem.n
-        self._A, self._W, self._X0 = _layer(problem, place)
-        self._reach = (
-            np.ones((n, n), dtype=np.bool_)
-            if problem.reach is None
-            else problem.reach[problem.element(problem.reach, 2, place)]
-        )
+        self._A, W, self._X0 = _layer(problem, place)
+        self._recurrence = lambda left, A, X0: Recurrence(left, A, W, X0, problem.residual)
+        whole = np.ones((n, n), dtype=np.bool_) if problem.reach is None else problem.reach
+        self._reach = whole[problem.element(whole, 2, place)]
         mean = flint.fmpq_mat([[flint.fmpq(1, n)] * n])
         away = to_flint(identity(n)) - flint.fmpq_mat([[1]] * n) * mean
-        last = flint.fmpq_mat(
-            [[int(i == j) - int(j == n - 1) for j in range(n)] for i in range(n - 1)]
-        )
         self._differences = None
         if n > 1:
+            last = flint.fmpq_mat(
+                [[int(i == j) - int(j == n - 1) for j in range(n)] for i in range(n - 1)]
+            )
             self._differences = self._recurrence(last, away * self._A, away * self._X0)
         offset = problem.offset[problem.element(problem.offset, 1, place)]
         self.row_share = 1.0
@@ -224,11 +221,6 @@ class _Element:
         else:
             self._mean = self._recurrence(mean, self._A, self._X0)
         self._rows: dict[int, Recurrence] = {}
-
-    def _recurrence(
-        self, left: flint.fmpq_mat, A: flint.fmpq_mat, X0: flint.fmpq_mat
-    ) -> Recurrence:
-        return Recurrence(left, A, self._W, X0, self._residual)
 
     def at(self, depth: int) -> Parts:
         """y, the mean and the tokens."""
@@ -254,7 +246,7 @@ class _Element:
         if k not in self._rows:
             inside = np.flatnonzero(self._reach[k]).tolist()
             A = flint.fmpq_mat([[self._A[i, j] for j in inside] for i in inside])
-            X0 = flint.fmpq_mat([[self._X0[i, j] for j in range(self._X0.ncols())] for i in inside])
+            X0 = flint.fmpq_mat([self._X0.tolist()[i] for i in inside])
             left = flint.fmpq_mat([[int(i == k) for i in inside]])
             self._rows[k] = self._recurrence(left, A, X0)
         return self._rows[k].at(depth, GOOD_BITS)

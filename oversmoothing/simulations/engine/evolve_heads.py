@@ -248,10 +248,11 @@ def _start(
     checked = check_states(array, n, d)
     batch = broadcast_batches(A=more, X0=checked.shape[:-2])
     parts = state.split(torch.as_tensor(checked)) if given is None else given
-    hfc = parts.hfc.cpu().expand(*batch, n, d).reshape(-1, n, d)
-    mean = parts.mean.cpu().expand(*batch, d).reshape(-1, 1, d)
-    exponents = torch.stack((parts.hfc_exponent, parts.mean_exponent), dim=-1).cpu()
-    Z = torch.cat((state.to_differences(hfc), mean), dim=-2)
-    rows = parts.rows.cpu().expand(*batch, n, d).reshape(-1, n, d)
-    row_exponents = parts.row_exponent.cpu().expand(*batch, n).reshape(-1, n)
-    return batch, Z, exponents.expand(*batch, 2).reshape(-1, 2), rows, row_exponents
+
+    def flat(x: Tensor, *shape: int) -> Tensor:
+        return x.cpu().expand(*batch, *shape).reshape(-1, *shape)
+
+    y, mean = state.to_differences(flat(parts.hfc, n, d)), flat(parts.mean.unsqueeze(-2), 1, d)
+    exponents = flat(torch.stack((parts.hfc_exponent, parts.mean_exponent), dim=-1), 2)
+    tokens = flat(parts.rows, n, d), flat(parts.row_exponent, n)
+    return batch, torch.cat((y, mean), dim=-2), exponents, *tokens

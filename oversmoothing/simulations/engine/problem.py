@@ -272,8 +272,8 @@ def make_problem(*, X0: Any, A: Any, W: Any, H: Any, residual: bool) -> Problem:
     if isinstance(W, tuple):
         if len(W) != 2:
             raise InputError(f"a tuple W must be the two factors (W_V, W_proj), not {len(W)}")
-        P, Q = _factors(*(plain(each, name) for each in W))
-        d, weight_batch = P.shape[-2], np.broadcast_shapes(P.shape[:-2], Q.shape[:-2])
+        P, Q, weight_batch = _factors(*(plain(each, name) for each in W))
+        d = P.shape[-2]
     else:
         given = check_square(H if W is None else W, name=name)
         dense = given if name == "W" else np.swapaxes(given, -1, -2)
@@ -284,7 +284,8 @@ def make_problem(*, X0: Any, A: Any, W: Any, H: Any, residual: bool) -> Problem:
     return Problem(attention, dense, P, Q, start, batch, bool(residual))
 
 
-def _factors(P: Any, Q: Any) -> tuple[Array, Array]:
+def _factors(P: Any, Q: Any) -> tuple[Array, Array, tuple[int, ...]]:
+    """Both, and their batch dimensions."""
     for name, factor in (("W_V", P), ("W_proj", Q)):
         if np.ndim(factor) < 2 or 0 in np.shape(factor)[-2:]:
             raise InputError(f"{name} has shape {list(np.shape(factor))}; it must be a matrix")
@@ -295,8 +296,7 @@ def _factors(P: Any, Q: Any) -> tuple[Array, Array]:
             f"W_V {list(P.shape)} and W_proj {list(Q.shape)} are no factors of a square W: they "
             "must be [..., d, r] and [..., r, d]"
         )
-    broadcast_batches(W_V=P.shape[:-2], W_proj=Q.shape[:-2])
-    return P, Q
+    return P, Q, broadcast_batches(W_V=P.shape[:-2], W_proj=Q.shape[:-2])
 
 
 def broadcast_batches(**batches: tuple[int, ...]) -> tuple[int, ...]:
