@@ -134,11 +134,8 @@ def test_a_drawn_layer_depends_on_seed_and_layer_alone():
     again = Drawn(lambda rng: rng.standard_normal(4), seed=5)
     rule.at(0, WEIGHT_STREAM)
     assert (rule.at(7, WEIGHT_STREAM) == again.at(7, WEIGHT_STREAM)).all()
-    others = [
-        rule.at(8, WEIGHT_STREAM),
-        rule.at(7, ATTENTION_STREAM),
-        Drawn(rule.rule, seed=6).at(7, WEIGHT_STREAM),
-    ]
+    others = [rule.at(8, WEIGHT_STREAM), rule.at(7, ATTENTION_STREAM),
+              Drawn(rule.rule, seed=6).at(7, WEIGHT_STREAM)]  # fmt: skip
     assert all((rule.at(7, WEIGHT_STREAM) != other).all() for other in others)
 
 
@@ -202,10 +199,8 @@ def test_hfc_is_autonomous_and_its_mean_square_is_that_of_the_quotient():
 def test_a_spread_far_below_or_above_the_mean_is_followed():
     """Two heads of other pi; the mean drives nothing, and is driven by what is far above it."""
     rng = np.random.default_rng(0)
-    A, W = (
-        rng.dirichlet(np.ones(3), size=(2, 3)),
-        -0.4 * np.eye(2) + 0.1 * rng.standard_normal((2, 2, 2)),
-    )
+    A = rng.dirichlet(np.ones(3), size=(2, 3))
+    W = -0.4 * np.eye(2) + 0.1 * rng.standard_normal((2, 2, 2))
     base = rng.standard_normal((3, 2))
     base -= base.mean(0)
     slopes, ratios = [], []
@@ -249,11 +244,7 @@ def test_without_residual_the_rate_is_the_second_eigenvalue_whatever_the_weights
     assert rate == pytest.approx(0.5, rel=1e-8)
 
 
-def test_one_token_and_zero_states():
-    one = evolve_heads(X0=[[3.0]], attention=[[1.0]], weights=[[[0.25]], [[0.25]]], depth=[1, 50])
-    assert (one.metrics()["hfc_lfc"] == 0).all() and states(one, 0).item() == 4.5
-    zero = evolve_heads(X0=np.zeros((2, 1)), attention=AA, weights=[[0.5]], depth=[0, 1, 99])
-    assert zero.metrics().iloc[:, 1:].isna().all(axis=None)
+def test_a_state_that_weights_of_0_take_to_0_stays_there():
     for attention in (AA, FromState(np.ones((1, 1)), np.ones((1, 1)))):
         gone = evolved([[1.0], [2.0]], attention, [[0.0]], [1, 30], residual=False)
         assert gone.metrics().iloc[:, 1:].isna().all(axis=None)
@@ -278,11 +269,9 @@ def test_a_mode_with_multiplier_zero_dies_in_one_layer():
 def test_the_gpu_agrees_with_the_cpu(follows):
     rng = np.random.default_rng(9)
     n, d, heads = 17, 8, 3
-    attention = (
-        FromState(*rng.standard_normal((2, heads, d, 4)), rng.standard_normal((n, n)))
-        if follows
-        else rng.dirichlet(np.ones(n), size=(heads, n))
-    )
+    attention = rng.dirichlet(np.ones(n), size=(heads, n))
+    if follows:
+        attention = FromState(*rng.standard_normal((2, heads, d, 4)), rng.standard_normal((n, n)))
     W, X0 = 0.1 * rng.standard_normal((heads, d, d)), rng.standard_normal((5, n, d))
     a, b = (
         states(evolve_heads(X0=X0, attention=attention, weights=W, depth=20, device=device))

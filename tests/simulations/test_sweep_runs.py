@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 import pyarrow as pa
 import pytest
 
@@ -66,17 +68,12 @@ def same(path: Path, other: Path) -> bool:
 
     def content(file: Path) -> tuple[bytes, dict[str, Any]]:
         table = read_table(file)
-        record = json.loads(table.schema.metadata[b"oversmoothing"])
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema.remove_metadata()) as stream:
+        record, plain = json.loads(table.schema.metadata[b"oversmoothing"]), pa.BufferOutputStream()
+        with pa.ipc.new_stream(plain, table.schema.remove_metadata()) as stream:
             stream.write_table(table.replace_schema_metadata(None).combine_chunks())
-        return sink.getvalue().to_pybytes(), record["config"]
+        return plain.getvalue().to_pybytes(), record["config"]
 
     return content(path) == content(other)
-
-
-def sweep_command(*arguments: str) -> int:
-    return main(["sweep", *arguments])
 
 
 def test_the_table_has_every_point_in_order_and_its_record(small, unbroken):
@@ -152,11 +149,9 @@ def test_damaged_chunks_are_seen_said_and_computed_again(small, unbroken, tmp_pa
 
 def test_overlapping_chunks_count_once(small, unbroken, tmp_path):
     stopped_after(small, tmp_path, 2, chunk=10)
-    points, kept = Points(small), Store(tmp_path, small, 80)
-    chunk, rows = runner.compute(
-        (range(15, 25), [points[k] for k in range(15, 25)], small.measures)
-    )
-    kept.add(chunk, [points[k] for k in range(15, 25)], rows)
+    some = list(Points(small))[15:25]
+    chunk, rows = runner.compute((range(15, 25), some, small.measures))
+    Store(tmp_path, small, 80).add(chunk, some, rows)
     assert same(run_sweep(small, tmp_path), unbroken)
 
 
@@ -232,21 +227,14 @@ def start(config: Path, out: Path, *options: str) -> subprocess.Popen[bytes]:
 def workers_end(session: int) -> None:
     """None of the processes of a killed run is left after a while."""
 
-    def left() -> list[str]:
-        found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                if os.getsid(int(entry.name)) == session:
-                    found.append((entry / "stat").read_text().split()[2])
-            except (OSError, ProcessLookupError):
-                continue
-        return [state for state in found if state != "Z"]
+    def session_of(process: psutil.Process) -> int:
+        with suppress(OSError):
+            return os.getsid(process.pid)
+        return -1
 
-    for _ in range(600):
-        if not left():
-            return
-        time.sleep(0.1)
-    pytest.fail(f"workers are left: {left()}")
+    running = [p for p in psutil.process_iter() if session_of(p) == session]
+    _, left = psutil.wait_procs(running, timeout=60)
+    assert not [p for p in left if p.status() != psutil.STATUS_ZOMBIE]
 
 
 def test_a_killed_run_resumes_to_the_table_of_an_unbroken_one(tmp_path):
@@ -301,25 +289,24 @@ def test_a_scheduler_is_joined_by_its_address(cluster, small, unbroken, tmp_path
     file = tmp_path / "small.toml"
     file.write_text(SMALL)
     address = cluster.client.scheduler.address
-    assert sweep_command(str(file), "--out", str(tmp_path / "a"), "--scheduler", address) == 0
+    assert not main(["sweep", str(file), f"--out={tmp_path / 'a'}", f"--scheduler={address}"])
     assert same(tmp_path / "a" / "sweeps" / "small" / "sweep.parquet", unbroken)
 
 
-def test_what_cannot_run_is_refused_with_advice(tmp_path, monkeypatch, capsys):
+def test_what_cannot_run_is_refused_with_advice(tmp_path, monkeypatch, told):
     file = tmp_path / "small.toml"
     file.write_text(SMALL)
-    out = ("--out", str(tmp_path / "out"))
+    out = (file, "--out", tmp_path / "out")
     for arguments, said in [
         ((), "CONFIG.toml or --example"),
-        ((str(file), "--example", "phase_diagram"), "CONFIG.toml or --example"),
-        ((str(file), *out, "--workers", "0"), "at least 1"),
-        ((str(file), *out, "--cluster", "local", "--workers", "0"), "at least 1"),
-        ((str(file), *out, "--chunk", "0"), "at least 1"),
-        ((str(file), *out, "--scheduler", "tcp://127.0.0.1:1", "--workers", "2"), "leave out"),
-        ((str(tmp_path / "none.toml"),), "cannot read"),
+        ((file, "--example", "phase_diagram"), "CONFIG.toml or --example"),
+        ((*out, "--workers", "0"), "at least 1"),
+        ((*out, "--cluster", "local", "--workers", "0"), "at least 1"),
+        ((*out, "--chunk", "0"), "at least 1"),
+        ((*out, "--scheduler", "tcp://127.0.0.1:1", "--workers", "2"), "leave out"),
+        ((tmp_path / "none.toml",), "cannot read"),
     ]:
-        assert sweep_command(*arguments) == 2
-        assert said in capsys.readouterr().err
+        assert said in told(2, "sweep", *arguments)
     refuses("cannot read", read_table, file)
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "x.parquet")
     refuses("not the table of a sweep", lambda: read_table(tmp_path / "x.parquet"))
@@ -333,26 +320,14 @@ def test_no_scheduler_at_the_address_is_said(monkeypatch):
     refuses(r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:1'", connect, "tcp://127.0.0.1:1")
 
 
-def loky_workers() -> list[int]:
-    """Process ids of this process' loky workers."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            if parent == os.getpid() and b"popen_loky" in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
 def test_a_killed_worker_process_stops_the_run_and_keeps_its_chunks(small, unbroken, tmp_path):
-    killed: list[int] = []
+    killed: list[psutil.Process] = []
 
     def kill(chunk):
         if not killed:
-            killed.append(loky_workers()[0])
-            os.kill(killed[0], signal.SIGKILL)
+            mine = psutil.Process().children()
+            killed.append(next(p for p in mine if "popen_loky" in " ".join(p.cmdline())))
+            killed[0].kill()
 
     with pytest.raises(RequirementError, match="finished chunks are kept"):
         run_sweep(small, tmp_path, chunk=1, backend=processes(2), after_chunk=kill)
@@ -363,14 +338,14 @@ def test_a_killed_worker_process_stops_the_run_and_keeps_its_chunks(small, unbro
 def test_the_command_says_what_came_out(unbroken, tmp_path, capsys):
     file = tmp_path / "small.toml"
     file.write_text(SMALL)
-    assert sweep_command(str(file), "--out", str(tmp_path / "a"), "--csv") == 0
+    assert main(["sweep", str(file), f"--out={tmp_path / 'a'}", "--csv"]) == 0
     out, err = capsys.readouterr()
     assert "80 points: 3 value x 2 heads" in out and "20 points failed" in out
     assert "SMOOTHING" in out and err == ""
     csv = pd.read_csv(tmp_path / "a" / "sweeps" / "small" / "sweep.csv")
     pd.testing.assert_frame_equal(csv, read_table(unbroken).to_pandas(), check_dtype=False)
     file.write_text("[fixed]\nvalue = 'interval'\nlow = 1.0\nhigh = 0.0")
-    assert sweep_command(str(file), "--out", str(tmp_path / "b")) == 1
+    assert main(["sweep", str(file), f"--out={tmp_path / 'b'}"]) == 1
     assert "1 points failed" in capsys.readouterr().out
 
 
