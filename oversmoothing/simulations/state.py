@@ -250,12 +250,7 @@ def centred(
 
 
 def join(hfc: Tensor, mean: Tensor, hfc_exponent: Tensor, mean_exponent: Tensor) -> SplitState:
-    """A split state from its parts; hfc [..., n, d] must be centred, exponents integer [...]."""
-    if hfc.shape[:-2] + hfc.shape[-1:] != mean.shape:
-        raise InputError(
-            f"hfc {tuple(hfc.shape)} and mean {tuple(mean.shape)} do not belong together: "
-            "they must be [..., n, d] and [..., d]"
-        )
+    """A split state from its parts: centred hfc [..., n, d], mean [..., d], integers [...]."""
     hfc, hfc_exponent = normalise(hfc.to(torch.float64), 2, hfc_exponent.to(torch.int64))
     mean, mean_exponent = normalise(mean.to(torch.float64), 1, mean_exponent.to(torch.int64))
     rows, common = add((hfc, hfc_exponent), (mean.unsqueeze(-2), mean_exponent), trailing=2)

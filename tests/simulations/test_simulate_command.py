@@ -1,4 +1,5 @@
-"""The command `simulate`: its table, its record, the same bytes from the same seed."""
+"""The command `simulate`, of one head and of several: its table, its record, the same bytes from
+the same seed."""
 
 import json
 import math
@@ -99,6 +100,8 @@ def test_single_token_and_feature(tmp_path):
     ("--coupling", "0.1"),
     ("--attention", "nearly_reducible", "--n", "1"),
     ("--device", "cuda:99"),
+    ("--heads", "2", "--d", "4", "--rank", "9"),
+    ("--heads", "2", "--device", "quantum"),
     ids=" ".join,
 )
 def test_bad_arguments_are_refused_before_anything_is_written(arguments, tmp_path, told):
@@ -112,3 +115,42 @@ def test_eigenvalues_set_the_number_of_features(tmp_path):
     record = json.loads((tmp_path / "simulate.json").read_text())
     assert record["configuration"]["d"] == 3
     assert math.isfinite(record["largest_error_of_log_hfc_lfc"])
+
+
+@pytest.fixture
+def heads(told, tmp_path):
+    """The table, the record and the words of a run of several heads."""
+
+    def run(*options):
+        small = ["--n", "5", "--d", "4", "--points", "8"]
+        for name, value in (("--heads", "2"), ("--depth", "300")):
+            small += [] if name in options else [name, value]
+        out = told(0, "simulate", *small, *options, "--out", tmp_path)
+        record = json.loads((tmp_path / "heads.json").read_text())
+        return pd.read_csv(tmp_path / "heads.csv"), record, out
+
+    return run
+
+
+def test_a_fixed_layer_comes_with_the_verdict_of_all_heads_together(heads):
+    table, record, out = heads()
+    assert table["depth"].iloc[-1] == 300
+    verdict = record["theory"]["verdict"]
+    assert verdict in out
+    fell = table["log_hfc_lfc"].iloc[-1] < -3
+    assert fell == (verdict == "SMOOTHING")
+    assert record["configuration"]["heads"] == 2
+
+
+@pytest.mark.parametrize("options", [("--attention", "drawn"), ("--weights", "drawn", "--causal")])
+def test_drawn_layers_come_with_their_exponents(heads, options):
+    _, record, out = heads(*options)
+    assert record["theory"]["kind"] == "exponents" and record["theory"]["gap_error"] > 0
+    assert "gamma_Q - gamma_C" in out
+
+
+def test_attention_that_follows_the_state_has_no_verdict(heads):
+    table, record, out = heads("--attention", "state", "--no-residual", "--depth", "8")
+    assert record["theory"] == {"kind": "none"} and "follows the state" in out
+    # The digits triple (T9).
+    assert table["log_hfc_lfc"].iloc[-1] < -20
