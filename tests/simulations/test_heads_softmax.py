@@ -89,20 +89,15 @@ def test_query_and_key_weights_may_change_with_the_layer():
 
 
 def exact_run(X, W_Q, W_K, W, depth, residual, bias, causal):
-    n, d = X.rows, X.cols
     for _ in range(depth):
-        new = X.copy() if residual else mp.zeros(n, d)
+        new = X * int(residual)
         for h in range(len(W)):
             M = mp.matrix(W_Q[h].tolist()) * mp.matrix(W_K[h].tolist()).T / mp.sqrt(W_Q.shape[-1])
-            logits = X * M * X.T
-            A = mp.zeros(n, n)
-            for i in range(n):
-                for j in range(i + 1 if causal else n):
-                    A[i, j] = mp.exp(logits[i, j] + (0 if bias is None else mp.mpf(bias[h, i, j])))
-                total = mp.fsum(A[i, :])
-                for j in range(n):
-                    A[i, j] /= total
-            new += A * X * mp.matrix(W[h].tolist())
+            logits = X * M * X.T + (0 if bias is None else mp.matrix(bias[h].tolist()))
+            rows = logits.apply(mp.exp).tolist()
+            rows = [row[: i + 1] if causal else row for i, row in enumerate(rows)]
+            A = [[x / mp.fsum(row) for x in row] + [0] * (X.rows - len(row)) for row in rows]
+            new += mp.matrix(A) * X * mp.matrix(W[h].tolist())
         X = new
     return X
 
@@ -131,24 +126,15 @@ def test_a_tiny_spread_is_right_to_the_last_digits(residual, power, centred, kin
     run = evolved(start, FromState(W_Q, W_K, bias, causal), W, [depth], residual=residual)
     state = run.state(0)
     with mp.workdps(2500):
-        X = mp.matrix(n, d)
-        for i in range(n):
-            for j in range(d):
-                X[i, j] = mp.mpf(spread[i, j]) * mp.mpf(2) ** power + mp.mpf(mean[j])
+        X = mp.matrix(spread.tolist()) * mp.mpf(2) ** power + mp.matrix([mean.tolist()] * n)
         X = exact_run(X, W_Q, W_K, W, depth, residual, bias, causal)
-        exact_mean = [mp.fsum(X[:, j]) / n for j in range(d)]
-        exact_hfc = [[X[i, j] - exact_mean[j] for j in range(d)] for i in range(n)]
+        exact_mean = mp.ones(1, n) * X / n
         for found, exponent, exact in (
-            (state.hfc.numpy(), state.hfc_exponent.item(), exact_hfc),
-            (state.mean.numpy()[None], state.mean_exponent.item(), [exact_mean]),
+            (state.hfc, state.hfc_exponent, X - mp.ones(n, 1) * exact_mean),
+            (state.mean[None], state.mean_exponent, exact_mean),
         ):
-            size = max(abs(x) for row in exact for x in row)
-            off = max(
-                abs(mp.mpf(float(x)) * mp.mpf(2) ** exponent - y)
-                for row, other in zip(found, exact, strict=True)
-                for x, y in zip(row, other, strict=True)
-            )
-            assert off <= 1e-12 * size
+            off = mp.matrix(found.tolist()) * mp.mpf(2) ** exponent.item() - exact
+            assert max(map(abs, off)) <= 1e-12 * max(map(abs, exact))
 
 
 def test_one_hot_attention_keeps_what_is_left_of_the_spread():
@@ -162,7 +148,8 @@ def test_one_hot_attention_keeps_what_is_left_of_the_spread():
     run = evolved(X0, FromState(W_Q, W_K), np.eye(2), [1], residual=False)
     with mp.workdps(200):
         X = exact_run(mp.matrix(X0.tolist()), W_Q, W_K, np.eye(2)[None], 1, False, None, False)
-        exact = np.array([[float(X[i, j] - X[2, j]) for j in range(2)] for i in range(2)])
+        X = np.array(X.tolist())
+        exact = (X[:2] - X[2]).astype(float)
     state = run.state(0)
     hfc = state.hfc.numpy() * 2.0 ** state.hfc_exponent.item()
     assert 0 < np.abs(exact).max() < 1e-30

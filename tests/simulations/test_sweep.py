@@ -1,6 +1,7 @@
 """Sweeps: what a configuration means, what a point is, and its outcome against the theory."""
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -88,38 +89,29 @@ def test_a_wrong_configuration_is_refused_with_its_place(text, said):
 def test_too_many_points_are_counted_before_any_is_made():
     with pytest.raises(InputError, match=r"2000 n x 2000 seed = 4,000,000 points"):
         config({}, {k: {"from": 1, "to": 2000, "steps": 2000} for k in ("n", "seed")})
-    most = config(
-        {}, {k: {"from": 1, "to": m, "steps": m} for k, m in (("n", 1000), ("seed", 2000))}
-    )
-    assert most.size == MAX_POINTS
+    most = {k: {"from": 1, "to": m, "steps": m} for k, m in (("n", 1000), ("seed", 2000))}
+    assert config({}, most).size == MAX_POINTS
 
 
 def test_ranges_keep_their_ends_and_integers_are_distinct():
-    axes = config(
-        {},
-        {
-            "temperature": {"from": 0.1, "to": 10.0, "steps": 5, "scale": "log"},
-            "n": {"from": 8, "to": 128, "steps": 5, "scale": "log"},
-            "depth": {"from": 2, "to": 4, "steps": 9},
-        },
-    ).axes
+    log = {"steps": 5, "scale": "log"}
+    ranges = {"temperature": {"from": 0.1, "to": 10.0, **log}, "n": {"from": 8, "to": 128, **log},
+              "depth": {"from": 2, "to": 4, "steps": 9}}  # fmt: skip
+    axes = config({}, ranges).axes
     assert axes["temperature"][0] == 0.1 and axes["temperature"][-1] == 10.0
     assert axes["temperature"][2] == pytest.approx(1.0)
     assert axes["n"] == (8, 16, 32, 64, 128) and axes["depth"] == (2, 3, 4)
 
 
 def test_the_digest_names_the_table_and_nothing_else():
-    base = config({"n": 4}, {"seed": [0, 1]})
-    assert (
-        base.digest
-        == parse("title='x'\nmeasures=['ratio']\n[axes]\nseed=[0,1]\n[fixed]\nn=4", "").digest
-    )
-    others = [
+    same = parse("title='x'\nmeasures=['ratio']\n[axes]\nseed=[0,1]\n[fixed]\nn=4", "")
+    every = [
+        config({"n": 4}, {"seed": [0, 1]}),
         config({"n": 5}, {"seed": [0, 1]}),
         config({"n": 4}, {"seed": [1, 0]}),
         config({"n": 4}, {"seed": [0, 1]}, "ratio", "rank"),
     ]
-    assert len({base.digest, *(other.digest for other in others)}) == 4
+    assert every[0].digest == same.digest and len({each.digest for each in every}) == 4
 
 
 @pytest.mark.parametrize("name", examples())
@@ -131,35 +123,28 @@ def test_every_example_is_valid_and_its_first_point_computes(name):
 
 @st.composite
 def configurations(draw: st.DrawFn) -> Config:
-    axes = draw(
-        st.fixed_dictionaries(
-            {
-                "attention": st.lists(st.sampled_from(ATTENTION_KINDS), min_size=1, unique=True),
-                "value": st.lists(st.sampled_from(VALUE_KINDS), min_size=1, unique=True),
-                "seed": st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True),
-                "asymmetry": st.lists(st.floats(0, 1), min_size=1, max_size=2, unique=True),
-                "radius": st.lists(st.floats(0, 2), min_size=1, max_size=3, unique=True),
-            }
-        )
+    kinds = (ATTENTION_KINDS, "asymmetric"), (VALUE_KINDS, "disc")
+    attention, value = (
+        draw(st.lists(st.sampled_from([k for k in all_ if k != one]), unique=True))
+        for all_, one in kinds
     )
-    axes["attention"] = ["asymmetric", *(a for a in axes["attention"] if a != "asymmetric")]
-    axes["value"] = [*(v for v in axes["value"] if v != "disc"), "disc"]
+    axes = {"attention": ["asymmetric", *attention], "value": [*value, "disc"]}
+    for name, entries, most in (("seed", st.integers(0, 9), 3), ("asymmetry", st.floats(0, 1), 2),
+                                ("radius", st.floats(0, 2), 3)):  # fmt: skip
+        axes[name] = draw(st.lists(entries, min_size=1, max_size=most, unique=True))
     order = draw(st.permutations(list(axes)))
     return config({}, {name: axes[name] for name in order})
 
 
 @given(configurations())
 def test_points_are_the_product_without_repetitions(chosen):
-    points = [tuple(sorted(p.items())) for p in Points(chosen)]
+    points = [frozenset(p.items()) for p in Points(chosen)]
     assert len(points) == len(set(points))
-    axes = chosen.axes
     expected = set()
-    for raw in np.ndindex(*(len(v) for v in axes.values())):
-        whole = chosen.fixed | {n: v[k] for (n, v), k in zip(axes.items(), raw, strict=True)}
+    for values in product(*chosen.axes.values()):
+        whole = chosen.fixed | dict(zip(chosen.axes, values, strict=True))
         kinds = str(whole["attention"]), str(whole["value"])
-        expected.add(
-            tuple(sorted((k, v) for k, v in whole.items() if PARAMETERS[k].used_by(*kinds)))
-        )
+        expected.add(frozenset((k, v) for k, v in whole.items() if PARAMETERS[k].used_by(*kinds)))
     assert set(points) == expected
 
 
@@ -298,9 +283,8 @@ def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(value, a
     expected = closed_form(A=A, H=H, X0=X0, depths=depths)
     for one, other in zip(iterate(A[None], H[None], X0, depths), expected, strict=True):
         assert one.log_hfc_lfc[0] == pytest.approx(other.log_hfc_lfc, abs=1e-8)
-        assert cosine_extremes(dense(one)[0])[0] == pytest.approx(
-            cosine_extremes(dense(other))[0], abs=1e-8
-        )
+        cosines = (cosine_extremes(X)[0] for X in (dense(one)[0], dense(other)))
+        assert next(cosines) == pytest.approx(next(cosines), abs=1e-8)
 
 
 @cases(

@@ -23,19 +23,10 @@ MEASURED = ("log_hfc_lfc", "slope", "cos_mean", "cos_min", "effective_rank")
 
 def mixed() -> list[Point]:
     """Every kind of A and of H at two sizes, several seeds, heads, and points that fail."""
-    drawn = [
-        point(attention=a, value=v, n=n, d=d, seed=seed, depth=300)
-        for n, d in ((9, 4), (6, 5))
-        for a, v in [(a, "ginibre") for a in ATTENTION_KINDS]
-        + [("softmax", v) for v in VALUE_KINDS]
-        for seed in range(3)
-    ]
-    heads = [
-        point(attention=a, value=v, n=9, d=5, heads=h, depth=300)
-        for a, v in [(a, "ginibre") for a in ATTENTION_KINDS]
-        + [("softmax", v) for v in VALUE_KINDS]
-        for h in (2, 3)
-    ]
+    kinds = [{"attention": a} for a in ATTENTION_KINDS] + [{"value": v} for v in VALUE_KINDS]
+    sizes = [{"n": n, "d": d, "seed": k} for n, d in ((9, 4), (6, 5)) for k in range(3)]
+    sizes += [{"n": 9, "d": 5, "heads": heads} for heads in (2, 3)]
+    drawn = [point(**kind, **size, depth=300) for kind in kinds for size in sizes]
     hard: list[dict[str, Any]] = [
         {"value": "interval", "low": 1.0, "high": 0.0},
         {"value": "ginibre", "scale": 1e200},
@@ -48,7 +39,7 @@ def mixed() -> list[Point]:
         {"n": 70, "d": 2},
         {"value": "interval", "low": -0.0, "high": 0.0},
     ]
-    return drawn + heads + [point(**given) for given in hard]
+    return drawn + [point(**given) for given in hard]
 
 
 def differences(found: dict[str, Any], expected: dict[str, Any]) -> list[str]:
@@ -171,16 +162,13 @@ def test_the_root_of_the_radius_of_a_power_is_the_radius(rows):
     powers = object.__new__(heads_together.Powers)
     powers._no_scale = np.zeros(len(chosen), dtype=np.intp)
     M = np.stack([planted(rng, moduli, rows) for moduli in chosen])
-    powers._squares = [
-        [heads_together._normalised(x, powers._no_scale) for x in (M, M.copy(), M.copy())]
-    ]
+    powers._squares = [[heads_together._normalised(M.copy(), powers._no_scale) for _ in range(3)]]
     radii = powers.radii()
     for moduli, radius in zip(chosen, radii, strict=True):
         if radius is not None:
-            assert (
-                radius.low <= max(moduli) * (1 + 1e-13) and max(moduli) * (1 - 1e-13) <= radius.high
-            )
-            assert radius.shown == pytest.approx(max(moduli), rel=1e-11)
+            leads, ulps = max(moduli), 1e-13 * max(moduli)
+            assert radius.low <= leads + ulps and leads - ulps <= radius.high
+            assert radius.shown == pytest.approx(leads, rel=1e-11)
     assert sum(radius is not None for radius in radii) >= 3
 
 
