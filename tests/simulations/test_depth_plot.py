@@ -1,8 +1,5 @@
 """Runs against depth: what is drawn is what was measured, on axes that fit it."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +11,7 @@ from oversmoothing.simulations.drawing.depth_plot import draw_run, great, predic
 from oversmoothing.simulations.drawing.picture import decade_axis
 from oversmoothing.simulations.drawing.wording import ROWS, few
 from tests.support.cases import cases
+from tests.support.processes import python
 from tests.support.refusals import refuses
 
 A = np.array([[0.75, 0.25], [0.25, 0.75]])
@@ -30,11 +28,8 @@ def test_the_lines_are_the_metrics():
     run = run_of(range(20))
     ratio, cosine = run.plot()
     table = run.metrics()
-    for line, values in (
-        (ratio.lines[0], table["log_hfc_lfc"] / np.log(10.0)),
-        (cosine.lines[0], table["cos_mean"]),
-        (cosine.lines[1], table["cos_min"]),
-    ):
+    drawn = table["log_hfc_lfc"] / np.log(10.0), table["cos_mean"], table["cos_min"]
+    for line, values in zip((ratio.lines[0], *cosine.lines), drawn, strict=True):
         np.testing.assert_array_equal(line.get_xdata(), table["depth"])
         np.testing.assert_array_equal(line.get_ydata(), values)
     assert (ratio.get_xlabel(), cosine.get_xlabel()) == ("layer", "layer")
@@ -52,9 +47,8 @@ def test_a_ratio_far_below_the_least_float_has_its_place():
     assert low <= log10.min() and high >= log10.max()
     ratio.figure.canvas.draw()
     labels = [tick.get_text() for tick in ratio.get_yticklabels()]
-    assert len(set(labels)) == len(labels) >= 2 and {"1", "$10^{-100}$", "$10^{-10^{8}}$"} <= {
-        *labels
-    }
+    assert len(set(labels)) == len(labels) >= 2
+    assert {"1", "$10^{-100}$", "$10^{-10^{8}}$"} <= {*labels}
 
 
 @cases(
@@ -142,7 +136,7 @@ def test_matplotlib_loads_when_it_is_drawn():
         "run.plot()\n"
         "assert 'matplotlib' in sys.modules and 'matplotlib.pyplot' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+    python("-c", code).check_returncode()
 
 
 def drawn(**settings):

@@ -11,13 +11,7 @@ from oversmoothing import FromState, PerLayer
 from oversmoothing.experiments.models.sources import named_inputs, named_model
 from oversmoothing.experiments.repeated.blocks import cycled_layers
 from oversmoothing.simulations.against_theory import exponents
-from oversmoothing.simulations.against_theory.exponents import (
-    ENSEMBLES,
-    attention_at,
-    ensemble,
-    exponent_run,
-    lyapunov_exponents,
-)
+from oversmoothing.simulations.against_theory.exponents import ENSEMBLES, ensemble, exponent_run
 from oversmoothing.simulations.engine.errors import split_states
 from tests.support.refusals import refuses
 
@@ -61,7 +55,7 @@ def test_exponents_of_repeated_layers_are_those_of_their_product():
     # Blocks of one layer each: log(5/6) and log(3/2) in turn, 20 values, and their standard error.
     turns = PerLayer(lambda k: np.array([[[(-1) ** k / 2]]]))
     even = PerLayer(lambda k: np.array([[[0.75, 0.25], [0.25, 0.75]]]))
-    error = lyapunov_exponents(attention=even, weights=turns, layers=20).gap_error
+    error = exponents.lyapunov_exponents(attention=even, weights=turns, layers=20).gap_error
     assert error == pytest.approx(np.log(1.8) / 2 / np.sqrt(19))
 
 
@@ -77,7 +71,8 @@ def test_attention_along_a_run_is_the_softmax_of_its_states():
         logits = X @ given.W_Q @ given.W_K.swapaxes(1, 2) @ X.T / np.sqrt(3)
         kept = np.where(np.tri(4, dtype=bool), np.exp(logits), 0.0)
         expected = kept / kept.sum(-1, keepdims=True)
-        np.testing.assert_allclose(attention_at(states, place, given), expected, atol=1e-12)
+        seen = exponents.attention_at(states, place, given)
+        np.testing.assert_allclose(seen, expected, atol=1e-12)
 
 
 def test_the_command_writes_a_table_and_says_what_differs(tmp_path, told):

@@ -10,19 +10,16 @@ import pandas as pd
 from hypothesis import given, settings, strategies as st
 
 import oversmoothing
+from oversmoothing.simulations.drawing import result as results
 from oversmoothing.simulations.drawing.picture import new_figure
 from oversmoothing.simulations.drawing.result import (
-    ROWS,
     UNTESTED,
     Evidence,
     Result,
     Sentence,
     Table,
-    contents,
     measured,
-    page,
     proved,
-    write,
 )
 from tests.support.cases import cases
 from tests.support.refusals import refuses
@@ -42,12 +39,11 @@ CELLS = {
 def tables(draw: st.DrawFn) -> Table:
     names = draw(st.lists(TEXT, min_size=1, max_size=4, unique=True))
     length = draw(st.integers(0, 4))
-    columns = {
-        name: pd.Series(
-            draw(st.lists(CELLS[draw(st.sampled_from(sorted(CELLS)))], min_size=length,
-                          max_size=length)), dtype=None if length else object)
-        for name in names
-    }  # fmt: skip
+    columns = {}
+    for name in names:
+        cells = CELLS[draw(st.sampled_from(sorted(CELLS)))]
+        held = draw(st.lists(cells, min_size=length, max_size=length))
+        columns[name] = pd.Series(held, dtype=None if length else object)
     return Table(pd.DataFrame(columns), {names[0]: draw(TEXT)}, draw(st.sampled_from([(), names])))
 
 
@@ -70,11 +66,9 @@ VALUES = st.recursive(
 @given(tables(), tables(), SENTENCES, VALUES)
 def test_the_files_hold_what_the_result_does(tmp_path_factory, one, two, sentences, value):
     folder = tmp_path_factory.mktemp("results")
-    result = Result(
-        "found", "Ü: a title", {"first": one, "second": two}, sentences, {"asked": value},
-        details={"more": [value]},
-    )  # fmt: skip
-    paths = write(result, folder)
+    parts = {"first": one, "second": two}, sentences, {"asked": value}
+    result = Result("found", "Ü: a title", *parts, details={"more": [value]})
+    paths = results.write(result, folder)
     record = json.loads(paths[0].read_text("utf-8"))
     assert record == result.to_json_object()
     for name, table in result.tables.items():
@@ -84,12 +78,10 @@ def test_the_files_hold_what_the_result_does(tmp_path_factory, one, two, sentenc
             if kind == "number":
                 cells = [math.nan if x is None else float(x) for x in cells]
             wanted = table.rows[column]
-            pd.testing.assert_series_equal(
-                pd.Series(cells, wanted.index, wanted.dtype, column), wanted
-            )
-    assert {p.name for p in paths} == {
-        "found.json", "found.csv", "second.csv", "found.txt", "found.html"
-    }  # fmt: skip
+            read = pd.Series(cells, wanted.index, wanted.dtype, column)
+            pd.testing.assert_series_equal(read, wanted)
+    names = {f"found.{kind}" for kind in ("json", "csv", "txt", "html")}
+    assert {p.name for p in paths} == names | {"second.csv"}
 
 
 PACKAGE = Path(oversmoothing.__file__).parent
@@ -112,9 +104,9 @@ def drawn(**changed) -> Result:
 
 def test_a_picture_is_written_in_both_forms_and_the_json_has_the_parts_by_name(tmp_path):
     result = drawn()
-    paths = write(result, tmp_path)
+    paths = results.write(result, tmp_path)
     assert {p.suffix for p in paths} == {".json", ".csv", ".txt", ".html", ".png", ".pdf"}
-    assert contents(drawn()) == contents(result)
+    assert results.contents(drawn()) == results.contents(result)
     assert (tmp_path / "small.pdf").read_bytes()[:4] == b"%PDF"
     record = json.loads(paths[0].read_text())
     assert record["model"] == "m" and record["sizes"] == [1, 2] and record["top"] == "inf"
@@ -131,7 +123,7 @@ def test_a_reader_sees_units_and_the_evidence_of_each_sentence():
     carried = "[measured on 20 inputs, 95 % interval 0.25 to 0.75; proved: T8d]"
     # What was asked, the answer, and then the table.
     assert result.text().startswith(f"{result.title}\n  It grows by 0.5. {carried}\n\n")
-    assert carried in page(result) and "effect" in result._repr_html_()
+    assert carried in results.page(result) and "effect" in result._repr_html_()
 
 
 def test_what_a_sentence_rests_on_is_a_claim_of_the_ledger():
@@ -148,8 +140,8 @@ def test_evidence_says_what_it_is():
 
 
 def test_a_page_escapes_what_it_shows_and_says_what_it_leaves_out():
-    rows = pd.DataFrame({"<b>": ["<script>"] * (ROWS + 3), "x": -0.5, "kept_out": -0.25})
-    text = page(drawn(tables={"layers": Table(rows, {}, ["<b>", "x"])}, title="<i>"))
+    rows = pd.DataFrame({"<b>": ["<script>"] * (results.ROWS + 3), "x": -0.5, "kept_out": -0.25})
+    text = results.page(drawn(tables={"layers": Table(rows, {}, ["<b>", "x"])}, title="<i>"))
     assert "<i>" not in text and "&lt;script&gt;" in text
     assert "3 further rows and 1 further column." in text
     assert "<td>−0.5</td>" in text and "kept_out" not in text and "−0.25" not in text
@@ -171,10 +163,7 @@ def test_the_kinds_of_columns_are_those_of_their_cells():
     (lambda: measured(0), "at least 1"),
     (lambda: measured(3, 2.0, 1.0), "is none"),
     (lambda: Table(pd.DataFrame({"a": [1, "b"]})), "several kinds"),
-    (
-        lambda: Table(pd.DataFrame({"a": pd.Series([2**70 + 1, None], dtype=object)})),
-        "several kinds",
-    ),
+    (lambda: Table(pd.DataFrame({"a": [2**70 + 1, None]}, dtype=object)), "several kinds"),
     (lambda: Table(pd.DataFrame()), "needs columns"),
     (lambda: Table(pd.DataFrame({"a": [1]}), {"b": "s"}), "no column 'b'"),
     (lambda: drawn(tables={}), "has no table"),

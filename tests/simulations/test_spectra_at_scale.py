@@ -32,13 +32,8 @@ KINDS = (Softmax, SymmetricPsd, DoublyStochastic)
 
 def batch(seed: int, m: int, n: int) -> np.ndarray:
     """m softmax attentions over a wide range of temperatures, [m, n, n]."""
-    rng = np.random.default_rng(seed)
-    return np.concatenate(
-        [
-            Softmax(temperature=t, dim=8).draw(n, rng=rng, batch=(1,))
-            for t in np.geomspace(0.1, 3, m)
-        ]
-    )
+    rng, temperatures = np.random.default_rng(seed), np.geomspace(0.1, 3, m)
+    return np.stack([Softmax(temperature=t, dim=8).draw(n, rng=rng) for t in temperatures])
 
 
 def gaussian_factors(seed: int, d: int, r: int, scale: float) -> tuple[np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,20 +20,19 @@ import pytest
 import torch
 from hypothesis import example, given, strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
 
-from oversmoothing import FromState, InputError, evolve, evolve_heads, inspect, metrics, open_model
+from oversmoothing import FromState, InputError, evolve, inspect, metrics, open_model
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.simulations.state import fetched, scale
+from tests.support.cases import cases
 from tests.support.evolved import evolved
-from tests.support.pretend_card import OnCard, moved, pretend_card
+from tests.support.pretend_card import READS, OnCard, moved, pretend_card
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import pixels, tiny
 
-READS = {
-    "_local_scalar_dense", "_unique2", "equal", "is_nonzero", "masked_select", "nonzero",
-}  # fmt: skip
 N, D, LAYERS = 12, 6, 20
 RNG = np.random.default_rng(0)
 X0 = torch.from_numpy(RNG.standard_normal((N, D)))
@@ -53,9 +53,8 @@ class Waits(TorchDispatchMode):
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> object:
         name = func.overloadpacket.__name__
-        masked = name in ("index", "index_put_") and any(
-            i is not None and i.dtype == torch.bool for i in args[1]
-        )
+        places = args[1] if name in ("index", "index_put_") else ()
+        masked = any(i is not None and i.dtype == torch.bool for i in places)
         self.number += name in READS or masked or name.lstrip("_").startswith("linalg_eig")
         return func(*args, **(kwargs or {}))
 
@@ -81,24 +80,12 @@ def test_the_metrics_wait_once(shape):
     assert waits(lambda: metrics(X)) == 1
 
 
-def test_attention_that_follows_the_state_waits_twice_a_layer():
-    def run():
-        return evolved(X0, FOLLOWING, WEIGHTS, [LAYERS], device="cpu")
-
-    assert waits(run) == 2 * LAYERS
-
-
-def test_given_attention_and_one_head_wait_once_a_block_of_layers():
-    def heads():
-        return evolve_heads(X0=X0, attention=GIVEN, weights=WEIGHTS, depth=[LAYERS], device="cpu")
-
-    def plain():
-        return evolve(
-            A=GIVEN[0], W=0.3 * np.eye(D), X0=X0, depth=[1000], method="plain", device="cpu"
-        )
-
-    assert waits(heads) == 1
-    assert waits(plain) == 2
+def test_attention_that_follows_the_state_waits_twice_a_layer_given_once_a_block_of_layers():
+    for attention, number in ((FOLLOWING, 2 * LAYERS), (GIVEN, 1)):
+        run = partial(evolved, X0, attention, WEIGHTS, [LAYERS], device="cpu")
+        assert waits(run) == number
+    plain = partial(evolve, method="plain", device="cpu")
+    assert waits(lambda: plain(A=GIVEN[0], W=0.3 * np.eye(D), X0=X0, depth=[1000])) == 2
 
 
 # 11/8 of the least float is one of them; 11/4, rounded to three, would end as two. The same of
@@ -139,11 +126,7 @@ def inspected(model: Model, inputs: Any, **how: Any) -> Counter[tuple[str, str, 
     here = inspect(model, inputs, **how)
     with pretend_card() as card:
         moved(model.module)
-        if isinstance(inputs, dict):
-            given: Any = {name: OnCard(value) for name, value in inputs.items()}
-        else:
-            given = OnCard(inputs)
-        there = inspect(model, given, **how)
+        there = inspect(model, tree_map(OnCard, inputs), **how)
     pd.testing.assert_frame_equal(here.by_layer, there.by_layer, rtol=0, atol=0)
     pd.testing.assert_frame_equal(here.heads, there.heads, rtol=0, atol=0)
     assert here.to_json_object() == there.to_json_object()
@@ -175,18 +158,17 @@ def test_a_card_that_is_none_waits_where_one_would_and_refuses_the_cpu():
             refuses("copy it first", refused, error=TypeError)
 
 
-@pytest.mark.parametrize("how", [{}, {"budget": Plan(2, 2)}, {"budget": Plan(2, 0, 0, 0)}])
-def test_an_inspection_waits_once_a_layer(how):
+@cases(
+    "layers, images, how",
+    *((layers, 3, {"budget": Plan(*b)} if b else {})
+      for layers in (2, 4) for b in ((), (2, 2), (2, 0, 0, 0))),
+    (2, 6, {"batch_size": 2}),
+)  # fmt: skip
+def test_an_inspection_waits_once_a_layer_in_each_batch(layers, images, how):
     """All that is asked of a layer, its weights among it, comes in one copy; and once more for the
     first pixels, which are shown."""
-    for layers in (2, 4):
-        counted = inspected(open_model(vit(layers)), PIXELS[:3], **how)
-        assert counted == {COPY: layers, SHOWN: 1}
-
-
-def test_each_batch_waits_once_a_layer():
-    counted = inspected(open_model(vit(2)), PIXELS, batch_size=2)
-    assert counted == {COPY: 3 * 2, SHOWN: 1}
+    counted = inspected(open_model(vit(layers)), PIXELS[:images], **how)
+    assert counted == {COPY: layers * images // how.get("batch_size", 3), SHOWN: 1}
 
 
 def test_padding_costs_so_many_waits_a_batch_and_none_a_layer():
