@@ -7,7 +7,6 @@ the sentence says so, and the same writer is not in the way of itself afterwards
 from __future__ import annotations
 
 import ast
-import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,14 +19,8 @@ import oversmoothing
 from oversmoothing.experiments.digits.training_state import load_run, save_run
 from oversmoothing.experiments.inspection.inspect import inspect
 from oversmoothing.experiments.inspection.report import Report
+from oversmoothing.simulations.drawing import result as results
 from oversmoothing.simulations.drawing.picture import write_figure
-from oversmoothing.simulations.drawing.result import (
-    UNTESTED,
-    Result,
-    Sentence,
-    Table,
-    write as write_result,
-)
 from oversmoothing.simulations.sweep.config import parse
 from oversmoothing.simulations.sweep.runner import run_sweep
 from oversmoothing.simulations.sweep.store import read_table
@@ -63,8 +56,9 @@ def figure(folder: Path, age: str) -> None:
 
 
 def result(folder: Path, age: str) -> None:
-    said = [Sentence(age, UNTESTED)]
-    write_result(Result("run", age, {"layers": Table(TABLE)}, said, {"seed": age}), folder)
+    said = [results.Sentence(age, results.UNTESTED)]
+    tables = {"layers": results.Table(TABLE)}
+    results.write(results.Result("run", age, tables, said, {"seed": age}), folder)
 
 
 def thorough(folder: Path, age: str) -> None:
@@ -89,28 +83,20 @@ TOGETHER: dict[str, Callable[[Path, str], None]] = {
     "the record of a long search": thorough,
     "a certificate": certificate,
 }
+Write = Callable[[Path], None]
 FAULTS = [OSError(28, "No space left on device"), KeyboardInterrupt()]
 
 
-Write = Callable[[Path], None]
-
-
-def held(folder: Path) -> dict[str, str]:
+def held(folder: Path) -> dict[str, bytes]:
     """Every file below a folder, hidden ones too, by what it holds."""
     files = (path for path in folder.rglob("*") if path.is_file())
-    return {
-        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()[:8]
-        for path in files
-    }
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def trials(
-    folder: Path,
-    write: Callable[[Path], None],
-    fault: BaseException,
-    prepare: Callable[[Path], None],
+    folder: Path, write: Write, fault: BaseException, prepare: Write = lambda place: None,
     after: bool = False,
-) -> Iterator[tuple[Path, str, bool]]:
+) -> Iterator[tuple[Path, str, bool]]:  # fmt: skip
     """(folder, step, whether it was said) after each step failed in a folder of its own."""
     for step in range(500):
         place = folder / str(step)
@@ -129,10 +115,6 @@ def trials(
     raise AssertionError("endless")
 
 
-def nothing(place: Path) -> None:
-    """An empty folder."""
-
-
 @pytest.mark.parametrize("fault", FAULTS, ids=["full", "interrupt"])
 @pytest.mark.parametrize("name", TOGETHER)
 def test_the_files_of_a_result_are_all_new_or_all_old(
@@ -146,9 +128,8 @@ def test_the_files_of_a_result_are_all_new_or_all_old(
     new = held(tmp_path / "unbroken")
     assert old != new
     steps, failures = [], 0
-    for place, step, failed in trials(
-        tmp_path, lambda p: write(p, "new"), fault, lambda p: write(p, "old")
-    ):
+    ages = (lambda place: write(place, "new")), (lambda place: write(place, "old"))
+    for place, step, failed in trials(tmp_path, ages[0], fault, ages[1]):
         steps.append(step.rpartition(" ")[2])
         failures += failed
         assert held(place) == (old if failed else new), step
@@ -183,7 +164,7 @@ def test_a_report_of_a_model_is_all_new_or_all_old(
     monkeypatch.setattr(Report, "plot", lambda self: Figure(figsize=(1, 1)))
     report.save(tmp_path / "unbroken")
     new = held(tmp_path / "unbroken")
-    for place, step, _ in trials(tmp_path, report.save, fault, nothing):
+    for place, step, _ in trials(tmp_path, report.save, fault):
         assert held(place) in ({}, new), step
 
 
@@ -195,7 +176,7 @@ def test_a_trained_run_is_there_whole_or_not_at_all(tmp_path: Path, fault: BaseE
         )
 
     steps = set()
-    for place, step, _ in trials(tmp_path, write, fault, nothing):
+    for place, step, _ in trials(tmp_path, write, fault):
         steps.add(step.rpartition(" ")[2])
         assert {path.name for path in place.iterdir()} <= {"run"}, step
         write(place)
@@ -212,7 +193,7 @@ def test_a_sweep_goes_on_and_gives_the_table_of_an_unbroken_run(tmp_path: Path) 
     (tmp_path / "unbroken").mkdir()
     write(tmp_path / "unbroken")
     whole = held(tmp_path / "unbroken")
-    for place, step, _ in trials(tmp_path, write, FAULTS[0], nothing):
+    for place, step, _ in trials(tmp_path, write, FAULTS[0]):
         names = {Path(name).name for name in held(place)}
         assert not any(name.startswith(".") for name in names), step
         # No lock is left, and what was finished is taken as it is.

@@ -17,16 +17,12 @@ DEPTHS = [0, 1, 2, 7, 60]
 
 
 def case(kind: str) -> tuple[np.ndarray, ...]:
+    """R, A, W, p, q and X_0."""
     rng = np.random.default_rng(MIXINGS.index(kind))
     p = rng.standard_normal(S) if kind in ("gaussian", "orthogonal") else np.ones(S)
-    return (
-        draw_mixing(kind, S, rng=rng),
-        rng.dirichlet(np.ones(N), size=N),
-        0.4 * rng.standard_normal((D, D)),
-        p,
-        rng.standard_normal(S),
-        rng.standard_normal((S, N, D)),
-    )
+    R, A = draw_mixing(kind, S, rng=rng), rng.dirichlet(np.ones(N), size=N)
+    W, q = 0.4 * rng.standard_normal((D, D)), rng.standard_normal(S)
+    return R, A, W, p, q, rng.standard_normal((S, N, D))
 
 
 @pytest.mark.parametrize("kind", MIXINGS)
@@ -49,13 +45,11 @@ def test_streams_are_two_heads_of_one_wide_layer(kind):
     assert max(found.stack.error) < 1e-8 and max(found.mean.error) < 1e-8
     # Token by token, where nothing is out of the range of the floats.
     state, exponent = found.stack.X(2)
-    X, R_ = [X0[k] for k in range(S)], R
+    X = X0
     for _ in range(2):
-        branch = A @ sum(q[k] * X[k] for k in range(S)) @ W
-        X = [sum(R_[k, j] * X[j] for j in range(S)) + p[k] * branch for k in range(S)]
-    np.testing.assert_allclose(
-        state.numpy() * 2.0 ** int(exponent), np.concatenate(X, axis=1), rtol=1e-11, atol=1e-12
-    )
+        X = np.tensordot(R, X, 1) + np.multiply.outer(p, A @ np.tensordot(q, X, 1) @ W)
+    ours = state.numpy() * 2.0 ** int(exponent)
+    np.testing.assert_allclose(ours, np.concatenate(X, axis=1), rtol=1e-11, atol=1e-12)
 
 
 def test_differences_between_streams_have_their_own_scale():
@@ -93,9 +87,8 @@ def test_equal_streams_stay_equal_and_are_one_stream():
 @pytest.mark.parametrize("changing", [False, True])
 def test_four_doubly_stochastic_streams_agree_where_the_certificate_says(changing):
     for seed in range(3):
-        result = simulate_streams(
-            StreamsConfiguration(changing=changing, n=4, d=2, depth=120, points=5, seed=seed)
-        )
+        small = {"n": 4, "d": 2, "depth": 120, "points": 5, "seed": seed}
+        result = simulate_streams(StreamsConfiguration(changing=changing, **small))
         found = result.details["theory"]["agreement"]
         assert found["simulated"] <= found["certified"] <= found["by_each_layer"]
         # tau of the product is what some start attains: a drawn one is not far from it.
@@ -104,13 +97,12 @@ def test_four_doubly_stochastic_streams_agree_where_the_certificate_says(changin
 
 
 def test_one_token_and_one_stream_have_an_answer():
-    for shape in ((1, 3, 2), (2, 1, 2)):
-        s = shape[0]
-        found = evolve_streams(
-            X0=np.ones(shape), mixing=np.eye(s), attention=np.full((shape[1],) * 2, 1 / shape[1]),
-            weights=np.eye(2), depth=3,
-        )  # fmt: skip
-        assert len(found.metrics()) == 2
+    for s, n in ((1, 3), (2, 1)):
+        A, W = np.full((n, n), 1 / n), np.eye(2)
+        run = evolve_streams(
+            X0=np.ones((s, n, 2)), mixing=np.eye(s), attention=A, weights=W, depth=3
+        )
+        assert len(run.metrics()) == 2
 
 
 @cases(
@@ -120,17 +112,12 @@ def test_one_token_and_one_stream_have_an_answer():
     ({"p": [1.0]}, "p must be 2 finite"),
     ({"weights": np.eye(3)}, "have d = 3, X0 has 2"),
     ({"attention": np.eye(3)}, "is for 3 tokens, X0 has 2"),
-    (
-        {"attention": oversmoothing.FromState(W_Q=np.eye(2), W_K=np.eye(2))},
-        "attention that follows the state",
-    ),
+    ({"attention": oversmoothing.FromState(np.eye(2), np.eye(2))}, "attention that follows"),
 )
 def test_what_does_not_fit_is_refused(change, words):
-    given = {
-        "X0": np.ones((2, 2, 2)), "mixing": np.eye(2), "attention": np.full((2, 2), 0.5),
-        "weights": np.eye(2), "depth": 2,
-    }  # fmt: skip
-    refuses(words, lambda: evolve_streams(**{**given, **change}), error=oversmoothing.InputError)
+    given = {"X0": np.ones((2, 2, 2)), "mixing": np.eye(2), "weights": np.eye(2), "depth": 2}
+    given["attention"] = np.full((2, 2), 0.5)
+    refuses(words, lambda: evolve_streams(**given | change))
 
 
 def test_the_command_writes_a_run(tmp_path, told):
