@@ -68,7 +68,7 @@ def test_both_routes_contain_every_stream_and_metric_of_80_digits(form):
             X, Z = one.entries, other.entries
             expected = exact_metrics(truth)
             for Y in (X, Z):
-                assert all(map(contains, Y.ravel(), truth))
+                assert all(map(contains, Y.ravel(), truth.ravel()))
                 # Narrow, too: an infinite ball contains everything.
                 assert max(float(x.rad()) for x in Y.ravel()) < 1e-40
             for found, width in ((balls.ball_metrics(X), 1e-10), (other_metrics(Z), 1e-20)):

@@ -167,17 +167,13 @@ class Trajectory:
 
     def _table(self, places: Iterable[slice]) -> pd.DataFrame:
         """The metrics at ranges of the kept depths, each of which is read at once."""
-        depths: list[int] = []
-        parts = []
-        for each in places:
-            values = metrics(split_states(self.kept, each))
-            parts.append({name: value.flatten().cpu() for name, value in values.items()})
-            depths += self.depths[each]
-        number = math.prod(self.batch)
+        read = [(self.depths[each], metrics(split_states(self.kept, each))) for each in places]
+        depths, number = [L for some, _ in read for L in some], math.prod(self.batch)
         table: dict[str, object] = {"depth": [L for L in depths for _ in range(number)]}
         if self.batch:
             table["batch"] = list(range(number)) * len(depths)
-        for name in parts[0] if parts else ():
-            table[name] = torch.cat([part[name] for part in parts]).numpy()
+        for name in read[0][1]:
+            parts = [values[name].flatten().cpu() for _, values in read]
+            table[name] = torch.cat(parts).numpy()
         frame: pd.DataFrame = required("pandas").DataFrame(table)
         return frame

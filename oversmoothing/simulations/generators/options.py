@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
-import annotated_types as limits
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
@@ -48,9 +47,10 @@ def requirement(field: FieldInfo) -> str:
         return f"one of {', '.join(choices(field))}"
     if kind not in (int, float):
         return "a list of numbers"
-    low = next((m.ge for m in field.metadata if isinstance(m, limits.Ge)), None)
-    above = next((m.gt for m in field.metadata if isinstance(m, limits.Gt)), None)
-    high = next((m.le for m in field.metadata if isinstance(m, limits.Le)), None)
+    low, above, high = (
+        next((getattr(m, name) for m in field.metadata if hasattr(m, name)), None)
+        for name in ("ge", "gt", "le")
+    )
     wanted = "an integer" if kind is int else "a number"
     if above is not None:
         return f"{wanted} > {above:g}" + (f", at most {high:g}" if high is not None else "")
