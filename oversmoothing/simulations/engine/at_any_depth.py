@@ -199,7 +199,7 @@ class _Element:
     def __init__(self, problem: Problem, place: Place) -> None:
         self.n = n = problem.n
         self._A, W, self._X0 = _layer(problem, place)
-        self._recurrence = lambda left, A, X0: Recurrence(left, A, W, X0, problem.residual)
+        self._recurrence = partial(Recurrence, W=W, residual=problem.residual)
         whole = np.ones((n, n), dtype=np.bool_) if problem.reach is None else problem.reach
         self._reach = whole[problem.element(whole, 2, place)]
         mean = flint.fmpq_mat([[flint.fmpq(1, n)] * n])
@@ -209,7 +209,7 @@ class _Element:
             last = flint.fmpq_mat(
                 [[int(i == j) - int(j == n - 1) for j in range(n)] for i in range(n - 1)]
             )
-            self._differences = self._recurrence(last, away * self._A, away * self._X0)
+            self._differences = self._recurrence(last, away * self._A, X0=away * self._X0)
         offset = problem.offset[problem.element(problem.offset, 1, place)]
         self.row_share = 1.0
         if not offset.any():
@@ -217,9 +217,9 @@ class _Element:
             one = flint.fmpq_mat([[1]])
             if mean * self._A != mean:
                 self.row_share = float(_NOT_CANCELLED * n)
-            self._mean = self._recurrence(one, one, mean * self._X0)
+            self._mean = self._recurrence(one, one, X0=mean * self._X0)
         else:
-            self._mean = self._recurrence(mean, self._A, self._X0)
+            self._mean = self._recurrence(mean, self._A, X0=self._X0)
         self._rows: dict[int, Recurrence] = {}
 
     def at(self, depth: int) -> Parts:
@@ -248,7 +248,7 @@ class _Element:
             A = flint.fmpq_mat([[self._A[i, j] for j in inside] for i in inside])
             X0 = flint.fmpq_mat([self._X0.tolist()[i] for i in inside])
             left = flint.fmpq_mat([[int(i == k) for i in inside]])
-            self._rows[k] = self._recurrence(left, A, X0)
+            self._rows[k] = self._recurrence(left, A, X0=X0)
         return self._rows[k].at(depth, GOOD_BITS)
 
 

@@ -106,9 +106,8 @@ class Streams(Iteration):
             if self.stack.seed is not None:
                 Y, M = self.apart(self.stack.carried(_joined(Y, M)))
                 Y = Y.reshape(self.s, k * d)
-            mixed, (given, weights) = (
-                at(self.layer + number) for at in (self._mixed, self._linear)
-            )
+            now = self.layer + number
+            mixed, (given, weights) = self._mixed(now), self._linear(now)
             growth = mixed.size * (1.0 + given.norm(weights))
             used += range_bits(growth, size, dtype, residual=False)
             if number and (used > GROWTH_BITS[dtype] or kind != (mixed.alone, given.coupled)):

@@ -10,6 +10,7 @@ Mixings of residual streams (T13), which are such matrices and others, come from
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -32,7 +33,7 @@ _LAST_ROUNDS = 200
 Tokens = Float64[Array, "*batch n dim"]
 Square = Float64[Array, "*batch n n"]
 Drawn = Float64[Array, "*batch {n} {n}"]
-Places, Seen = NDArray[np.intp], NDArray[np.bool_]
+Places = NDArray[np.intp]
 
 
 def row_softmax(logits: Square) -> Square:
@@ -161,8 +162,8 @@ class SymmetricIndefinite(AttentionGenerator):
 class Masked(AttentionGenerator):
     """Random tokens of which some are hidden from others."""
 
-    def seen(self, i: Places, j: Places) -> Seen:
-        """Whether token i sees token j, [n, n] each."""
+    def seen(self, i: Places, j: Places) -> Any:
+        """Whether token i sees token j, truth values [n, n]."""
         raise NotImplementedError
 
     def _logits(self, X: Tokens, rng: np.random.Generator) -> Square:
@@ -173,7 +174,7 @@ class Masked(AttentionGenerator):
 class Causal(Masked):
     """Masked softmax, lower triangular: spec(A) is the diagonal, in (0, 1], and pi = e_1 (T1h)."""
 
-    def seen(self, i: Places, j: Places) -> Seen:
+    def seen(self, i: Places, j: Places) -> Any:
         return j <= i
 
 
@@ -183,7 +184,7 @@ class Local(Masked):
 
     reach: int = Field(default=2, ge=1, description="tokens seen on either side of A's own")
 
-    def seen(self, i: Places, j: Places) -> Seen:
+    def seen(self, i: Places, j: Places) -> Any:
         return np.abs(i - j) <= self.reach
 
 
@@ -193,7 +194,7 @@ class Strided(Masked):
 
     stride: int = Field(default=2, ge=1, description="steps between the tokens that A sees")
 
-    def seen(self, i: Places, j: Places) -> Seen:
+    def seen(self, i: Places, j: Places) -> Any:
         return (i - j) % self.stride == 0
 
 
@@ -203,7 +204,7 @@ class Axial(Masked):
     The grid's side is the largest divisor of n up to its square root; of a prime n all see all.
     """
 
-    def seen(self, i: Places, j: Places) -> Seen:
+    def seen(self, i: Places, j: Places) -> Any:
         n = len(i)
         width = n // next(side for side in range(math.isqrt(n), 0, -1) if n % side == 0)
         return (i // width == j // width) | (i % width == j % width)

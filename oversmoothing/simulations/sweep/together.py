@@ -364,11 +364,9 @@ def _states(
         attention, value = (_Bases([spectra[i][side] for i in places]) for side in (0, 1))
         plain = attention.plain & value.plain
         if plain.all():
-            break
+            return _at_depths(A[places], X0[places], attention, value, depths), places
         places = [i for i, good in zip(places, plain.tolist(), strict=True) if good]
-    else:
-        return [], []
-    return _at_depths(A[places], X0[places], attention, value, depths), places
+    return [], []
 
 
 def _measured(states: list[ScaledState], places: Sequence[int], measures: tuple[str, ...]) -> _Rows:
