@@ -39,11 +39,9 @@ from oversmoothing.theory.support.sizes import MatrixLike, WeightLike
 
 METHODS = ("auto", "plain", "core", "closed_form", "balls", "squaring")
 
-# Products of matrices, flops a second, and the overhead of a layer in seconds.
-_RATE = {"cpu": {torch.float32: 9e10, torch.float64: 4.5e10}}
-_GPU_RATE = {torch.float32: 3e13, torch.float64: 2e13}
-_OVERHEAD = {"cpu": 1.5e-5}
-_GPU_OVERHEAD = 6e-5
+# Products of matrices, flops a second in single and double precision, and the overhead of a layer
+# in seconds.
+_CPU, _CARD = (9e10, 4.5e10, 1.5e-5), (3e13, 2e13, 6e-5)
 _EIG = 1.5e-9
 _CALL = 5e-4
 
@@ -57,8 +55,8 @@ def costs(asked: Asked) -> dict[str, float]:
     """The estimated seconds of each method that applies; of balls where A is causal."""
     problem, depths, device, dtype = asked
     n, d, N, L, r = problem.n, problem.d, problem.number, depths[-1], problem.rank
-    rate = _RATE.get(device.type, _GPU_RATE)[dtype]
-    overhead = _OVERHEAD.get(device.type, _GPU_OVERHEAD)
+    single, double, overhead = _CPU if device.type == "cpu" else _CARD
+    rate = single if dtype == torch.float32 else double
     seconds = {"plain": L * (overhead + N * 2 * n * d * (n + d) / rate)}
     if r is not None:
         each = N * 2 * n * r * (d + n) / rate
@@ -68,7 +66,7 @@ def costs(asked: Asked) -> dict[str, float]:
     assert weights is not None
     bases = math.prod(problem.A.shape[:-2]) * (_CALL + _EIG * n**3)
     bases += math.prod(weights.shape[:-2]) * (_CALL + _EIG * k**3)
-    each = _CALL + (4 * n * k * (n + k) + 2 * n * d * k) / _RATE["cpu"][torch.float64]
+    each = _CALL + (4 * n * k * (n + k) + 2 * n * d * k) / _CPU[1]
     seconds["closed_form"] = bases + N * len(depths) * each
     if problem.causal:
         seconds["balls"] = N * causal_seconds(n, d, len(depths))
