@@ -70,21 +70,21 @@ class Heads(iteration.Iteration):
 
     def reach(self, layer: int) -> Tensor | None:
         """m at the exponent of a larger y that feeds it."""
-        asked, _ = self.stack.at(layer)
+        asked = self.stack.at(layer)[0]
         return self._driven if isinstance(asked, layers.Given) and asked.coupled else None
 
     def block(self, Z: Tensor, exponents: Tensor, most: int) -> iteration.Moved:
         """Layers that need no rescaling between them."""
-        (given, weights), dtype, tokens = self.stack.at(self.layer), Z.dtype, self.beside
+        (given, weights, norm), dtype = self.stack.at(self.layer), Z.dtype
+        tokens = self.beside
         if not isinstance(given, layers.Given):
             return *self._follow(given, weights, self.stack.carried(Z), exponents), 1, None
         factor = state.powers_of_two((exponents[:, 0] - exponents[:, 1]).clamp_max(0), dtype)
         coupled, used, number = given.coupled, 0.0, 0
         while isinstance(given, layers.Given) and (coupled or not given.coupled):
             Z = self.stack.carried(Z)
-            used += iteration.range_bits(
-                given.norm(weights), Z.shape[-1] * Z.shape[-2], dtype, self.stack.residual
-            )
+            size = Z.shape[-1] * Z.shape[-2]
+            used += iteration.range_bits(norm, size, dtype, self.stack.residual)
             if number and used > iteration.GROWTH_BITS[dtype]:
                 break
             moved = given.branch(Z, factor, weights)
@@ -96,7 +96,7 @@ class Heads(iteration.Iteration):
             number += 1
             if number == most:
                 break
-            given, weights = self.stack.at(self.layer + number)
+            given, weights, norm = self.stack.at(self.layer + number)
         return Z, exponents, number, tokens
 
     def _follow(

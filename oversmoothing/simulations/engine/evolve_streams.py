@@ -107,9 +107,8 @@ class Streams(Iteration):
                 Y, M = self.apart(self.stack.carried(_joined(Y, M)))
                 Y = Y.reshape(self.s, k * d)
             now = self.layer + number
-            mixed, (given, weights) = self._mixed(now), self._linear(now)
-            growth = mixed.size * (1.0 + given.norm(weights))
-            used += range_bits(growth, size, dtype, residual=False)
+            mixed, (given, weights, norm) = self._mixed(now), self._linear(now)
+            used += range_bits(mixed.size * (1.0 + norm), size, dtype, residual=False)
             if number and (used > GROWTH_BITS[dtype] or kind != (mixed.alone, given.coupled)):
                 break
             if mixed is not before:
@@ -122,13 +121,13 @@ class Streams(Iteration):
             number += 1
         return _joined(Y, M), exponents, number, None
 
-    def _linear(self, layer: int) -> tuple[Given, HeadMap]:
-        given, weights = self.stack.at(layer)
+    def _linear(self, layer: int) -> tuple[Given, HeadMap, float]:
+        given, weights, norm = self.stack.at(layer)
         if not isinstance(given, Given):
             raise InputError(
                 "attention that follows the state is not run over streams: prescribe A"
             )
-        return given, weights
+        return given, weights, norm
 
     def _kind(self, layer: int) -> tuple[bool, bool]:
         return self._mixed(layer).alone, self._linear(layer)[0].coupled

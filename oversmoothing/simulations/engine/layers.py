@@ -200,10 +200,6 @@ class Given:
     norms: Array
     attention: Tensor | None
 
-    def norm(self, weights: HeadMap) -> float:
-        """sum_h ||A_h|| ||W_h|| at most."""
-        return float((self.norms * weights.size).sum())
-
     def branch(
         self, Z: Float[Tensor, "N n d"], factor: Float[Tensor, " N"], weights: HeadMap
     ) -> Float[Tensor, "N n d"]:
@@ -237,10 +233,16 @@ class Stack:
     _made: dict[str, tuple[int, Any]] = field(default_factory=dict, init=False)
     _carry: Tensor | None = field(default=None, init=False)
 
-    def at(self, layer: int) -> tuple[Given | SoftmaxHeads, HeadMap]:
-        """Attention and weights of the layer."""
+    def at(self, layer: int) -> tuple[Given | SoftmaxHeads, HeadMap, float]:
+        """Attention and weights of the layer; of what is given, sum_h ||A_h|| ||W_h|| at most."""
+        changing = self.weights if isinstance(self.attention, Fixed) else self.attention
+        return self.made("layer", changing, layer, self._at)
+
+    def _at(self, layer: int) -> tuple[Given | SoftmaxHeads, HeadMap, float]:
         weights = self.made("weights", self.weights, layer, self._weights)
-        return self.made("attention", self.attention, layer, self._attention), weights
+        attention = self.made("attention", self.attention, layer, self._attention)
+        norms = attention.norms if isinstance(attention, Given) else np.zeros(1)
+        return attention, weights, float((norms * weights.size).sum())
 
     def made(self, name: str, rule: Rule, layer: int, make: Callable[[int], Made]) -> Made:
         """make(layer): anew for each layer, of a rule that is the same in all only once."""
