@@ -85,35 +85,21 @@ def test_T4c_asymptotic_rank_is_the_maximum_matching_of_dominant_pairs(n, values
     H = data.draw(own.with_jordan_blocks([(value, 1) for value in h]))
     expected = generic_rank([float(weight)] * (n - 1) + [1.0], [float(x) for x in h])
     assert verdict(A=A, H=H).limit_rank == expected
+    # A state that contains every mode does not exceed what the dominant pairs say.
+    drawn = verdict(A=A, H=H, X0=own.general_state(1, n, len(h))).limit_rank
+    assert drawn is not None and drawn <= expected
 
 
-@given(own.attention(2, 4), own.value_projections(3))
-@settings(max_examples=60)
-def test_T4c_rank_law_in_floats_and_in_fractions_agree(A, projection):
-    H = projection[0]
-    exact = verdict(A=A, H=H)
-    numerical = verdict(A=to_float(A), H=to_float(H))
+@given(own.exact_cases())
+@settings(max_examples=150)
+def test_T2_T4_floats_agree_with_fractions_or_leave_open(case):
+    """Short binary numbers are what they say: where rounding would decide, they are decided so."""
+    A, H, _ = case
+    exact, numerical = verdict(A=A, H=H), verdict(A=to_float(A), H=to_float(H))
+    alike = numerical.verdict == exact.verdict
+    assert alike or (numerical.status, numerical.verdict) == ("numerical", "UNDECIDED")
+    assert alike or exact.margin is None or abs(exact.margin) <= 1e-3
     for name in ("tends_to", "limit_rank"):
-        if numerical.verdict == exact.verdict and getattr(numerical, name) is not None:
-            assert getattr(numerical, name) == getattr(exact, name)
+        assert not alike or getattr(numerical, name) in (None, getattr(exact, name))
     if numerical.limit is not None and exact.limit is not None:
         assert numerical.limit == pytest.approx(exact.limit, rel=1e-6)
-
-
-@given(own.attention(2, 4), own.value_projections(3))
-@settings(max_examples=60)
-def test_T4c_exact_matching_agrees_with_the_rank_of_drawn_trajectories(A, projection):
-    """The generic rank is decided from the dominant pairs; no drawn state exceeds it."""
-    rank = verdict(A=A, H=projection[0]).limit_rank
-    assume(rank is not None)
-    n, d = len(A), len(projection[0])
-    start = [
-        # No power of i alone: tokens in arithmetic progression have the rank 1 beside consensus.
-        [
-            Fraction((7919 * i**3 + 104729 * j + 31 * i * i * j) % 1009 - 500)
-            for j in range(1, d + 1)
-        ]
-        for i in range(1, n + 1)
-    ]
-    drawn = verdict(A=A, H=projection[0], X0=start).limit_rank
-    assert drawn is not None and drawn <= rank
