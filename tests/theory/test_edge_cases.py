@@ -28,9 +28,8 @@ HALF = [["1/2", "1/2"], ["1/2", "1/2"]]
 
 
 def test_a_rank_deficient_head_ties_at_exactly_1_when_nothing_exceeds_it():
-    rng = np.random.default_rng(0)
     A = 0.6 * np.eye(5) + 0.4 * np.full((5, 5), 0.2)  # a_i = 0.6: nothing exceeds 1
-    W_V = np.linalg.qr(rng.standard_normal((6, 2)))[0]
+    W_V = np.linalg.qr(np.random.default_rng(0).standard_normal((6, 2)))[0]
     result = verdict(A=A, W=(W_V, -0.5 * W_V.T))
     assert (result.verdict, result.margin) == ("TIE", 0.0)
     dense = verdict(A=A, W=W_V @ (-0.5 * W_V.T))
@@ -119,10 +118,8 @@ def test_whole_numbers_that_no_float_has_are_refused(sign):
 
 
 def test_H_of_a_head_is_the_transpose_of_its_product():
-    assert Layer.of(np.eye(1), factors=([[1.0], [2.0]], [[3.0, 4.0]])).H.tolist() == [
-        [3, 6],
-        [4, 8],
-    ]
+    head = Layer.of(np.eye(1), factors=([[1.0], [2.0]], [[3.0, 4.0]]))
+    assert head.H.tolist() == [[3, 6], [4, 8]]
 
 
 # (a file, what is said of it)
@@ -145,35 +142,28 @@ ILLEGAL = [
 def test_an_illegal_case_file_is_refused(tmp_path, text, message):
     path = tmp_path / "case.json"
     path.write_text(text)
-    refuses(message, lambda: load_layer(str(path)))
+    refuses(message, load_layer, str(path))
 
 
 def test_an_unreadable_case_file_is_refused(tmp_path):
-    refuses("cannot read", lambda: load_layer(str(tmp_path / "absent.json")))
-    binary = tmp_path / "binary.json"
-    binary.write_bytes(b"\xff\xfe\x00")
-    refuses("not UTF-8", lambda: load_layer(str(binary)))
+    refuses("cannot read", load_layer, str(tmp_path / "absent.json"))
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
+    refuses("not UTF-8", load_layer, str(tmp_path / "binary.json"))
 
 
 def test_a_case_file_round_trips(tmp_path):
     golden = golden_case("GT5")
     path = tmp_path / "case.json"
-    data = {
-        key: [[str(x) for x in row] for row in getattr(golden, key)] for key in ("A", "H", "X0")
-    }
-    path.write_text(json.dumps(data))
+    path.write_text(
+        json.dumps({key: getattr(golden, key) for key in ("A", "H", "X0")}, default=str)
+    )
     case, start = load_layer(str(path))
     assert case.exact and case.rational_A == golden.A and start.fractions == golden.X0
 
 
 def test_the_closed_form_refuses_a_defective_H():
-    with pytest.raises(InputError, match="defective"):
-        closed_form(
-            A=[[0.5, 0.5], [0.5, 0.5]],
-            H=[[0.0, 1.0], [0.0, 0.0]],
-            X0=[[1.0, 2.0], [3.0, 5.0]],
-            depths=[3],
-        )
+    layer = {"A": np.full((2, 2), 0.5), "H": np.eye(2, k=1), "X0": [[1.0, 2.0], [3.0, 5.0]]}
+    refuses("defective", closed_form, **layer, depths=[3])
 
 
 def test_T1d_logits_are_doubly_stochastic_only_where_rows_and_columns_hold_the_same_ones():
@@ -219,10 +209,8 @@ def test_entries_are_positive_by_the_fractions_where_rounding_would_lose_them():
     case = Layer.of(tiny, H1)
     assert case.A[0, 0] == 0.0
     assert case.positive.tolist() == [[True, True], [False, True]]
-    assert Layer.of([[1e-300, 1.0], [0.0, 1.0]], [[0.5]]).positive.tolist() == [
-        [True] * 2,
-        [False, True],
-    ]
+    small = Layer.of([[1e-300, 1.0], [0.0, 1.0]], [[0.5]])
+    assert small.positive.tolist() == case.positive.tolist()
 
 
 def test_binary_rows_are_divided_by_their_sums_and_fractions_are_taken_as_they_are():

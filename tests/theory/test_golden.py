@@ -57,8 +57,3 @@ def test_floats_come_to_the_same_verdict_or_say_undecided(name):
     for depth, value in case.expected["hfc_lfc"].items():
         # The case in binary64 is the rounded case: rates move by an ulp, powers by depth ulps.
         assert found.hfc_lfc[int(depth)].value == pytest.approx(float(value), rel=1e-13, abs=0)
-
-
-def test_T11_5_a_million_layers():
-    result = verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[[1]], X0=[[1], [2]], depth=10**6)
-    assert result.hfc_lfc[10**6].log == pytest.approx(-287683.17106406955, rel=1e-15)

@@ -279,6 +279,7 @@ def test_short_attention_is_taken_at_its_word_beside_short_weights_alone():
     short = float32([[0.25, 0.5], [0.0, 1.0]])
     for weights in ({"H": short}, {"W": short}, {"W": (short, short)}):
         assert "A is float32" not in verdict(A=HALVES, **weights).reason
+    assert verdict(A=HALVES, H=[[-2.0]], X0=[[1.0], [0.0]]).verdict == "TIE"
     for weights in ({"H": THIRD}, {"W": THIRD}, {"W": (THIRD, short)}, {"W": (short, THIRD)}):
         assert "A is float32: its rows were divided" in verdict(A=HALVES, **weights).reason
 
@@ -360,15 +361,6 @@ def test_what_the_rounding_can_turn_is_undecided(kind):
         assert exact == "NON_SMOOTHING"
         assert found.verdict == (exact if decided else "UNDECIDED")
         assert found.distance is not None or decided
-
-
-def test_numpy_floats_are_read_alike_and_short_numbers_at_their_word():
-    logits, W = softmax_case(1)
-    A = torch.softmax(logits.float(), -1).numpy()
-    assert verdict(A=A, W=W.numpy()).verdict == verdict(A=torch.tensor(A), W=W).verdict
-    half = np.full((2, 2), 0.5, dtype=np.float32)
-    assert verdict(A=half, H=[[-2.0]]).verdict == "TIE"
-    assert verdict(A=half, H=[[-2.0]], X0=[[1.0], [0.0]]).verdict_x0 is not None
 
 
 def test_a_batch_is_told_what_to_do():

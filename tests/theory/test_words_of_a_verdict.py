@@ -198,13 +198,10 @@ def test_what_is_infinite_from_the_start_is_not_said_to_grow(form):
 def test_a_state_that_is_0_is_told_from_one_that_cancels():
     """X_0 = 1 and h = -1: X_1 = 0 exactly."""
     for form in (matrix, lambda text: np.array(matrix(text), dtype=float)):
-        found = verdict(A=form("1/2 1/2; 1/2 1/2"), H=form("-1"), X0=form("1; 1"), depth=[0, 1, 80])
-        assert "becomes exactly 0" in found.reason
-        assert "after 1 layer: no value: the state is 0" in str(found)
-        assert (
-            "after 80 layers: no value: the state is 0" in str(found)
-            and found.hfc_lfc[0].value == 0
-        )
+        found = verdict(A=form("FLAT"), H=form("-1"), X0=form("1; 1"), depth=[0, 1, 80])
+        assert "becomes exactly 0" in found.reason and found.hfc_lfc[0].value == 0
+        for layers in ("1 layer", "80 layers"):
+            assert f"after {layers}: no value: the state is 0" in str(found)
     assert str(Ratio(None, None)) == "no value: HFC and LFC cancel further than is computed"
 
 
@@ -233,28 +230,18 @@ def test_beyond_512_tokens_what_it_takes_and_leaves_out_is_said_first(tmp_path, 
 # --- no positive ratio is printed as 0, none that is finite as inf, and no 0 with a sign ---
 
 
-def test_a_ratio_below_all_floats_is_printed_from_its_logarithm(tmp_path, told):
-    """Uniform A (a = 0) and h = 1: HFC/LFC = 2^-L / 3."""
-    path = tmp_path / "case.json"
-    case = {"A": [["1/2", "1/2"], ["1/2", "1/2"]], "H": [[1]], "X0": [[1], [2]]}
-    path.write_text(json.dumps(case))
-    said = told(0, "verdict", path, "--depth", "1", "--depth", "1000000")
-    # 2^-1000000 / 3, from 2^1000000 = 9.9006562292958982506979236163e301029.
-    assert "after 1,000,000 layers: HFC/LFC = 3.37e-301031\n" in said
-    assert "after 1 layer: HFC/LFC = 0.167, squared 1/36" in said
-
-
-def test_a_ratio_above_all_floats_is_printed_from_its_logarithm():
-    """h = -6/5: -1/5 and 2/5 a layer, HFC/LFC = 2^L / 3."""
-    found = verdict(A=matrix("AA"), H=[["-6/5"]], X0=[[1], [2]], depth=[10**6])
-    assert "HFC/LFC = 3.3e+301029" in str(found)
-
-
-def test_what_is_0_or_infinite_is_printed_as_that():
-    same = verdict(A=matrix("AA"), H=[["-1/2"]], X0=[[1], [1]], depth=[3])
-    assert "after 3 layers: HFC/LFC = 0, squared 0" in str(same)
-    away = verdict(A=matrix("AA"), H=[["-1/2"]], X0=[[1], [-1]], depth=[3])
-    assert "after 3 layers: HFC/LFC = inf" in str(away)
+@cases(
+    "A, h, x, depth, said",
+    # 2^-L / 3, and 2^L / 3 by -1/5 and 2/5 a layer: 2^1000000 = 9.9006562292958982507e301029.
+    ("FLAT", "1", 2, 10**6, "after 1,000,000 layers: HFC/LFC = 3.37e-301031"),
+    ("FLAT", "1", 2, 1, "after 1 layer: HFC/LFC = 0.167, squared 1/36"),
+    ("AA", "-6/5", 2, 10**6, "after 1,000,000 layers: HFC/LFC = 3.3e+301029"),
+    ("AA", "-1/2", 1, 3, "after 3 layers: HFC/LFC = 0, squared 0"),
+    ("AA", "-1/2", -1, 3, "after 3 layers: HFC/LFC = inf"),
+)
+def test_a_ratio_beyond_the_floats_is_printed_from_its_logarithm(A, h, x, depth, said):
+    found = verdict(A=matrix(A), H=[[h]], X0=[[1], [x]], depth=[depth])
+    assert said == str(found).splitlines()[-1].strip()
 
 
 @cases(
@@ -273,32 +260,20 @@ def test_ratio_text(value, log, digits, text):
 
 
 @cases(
-    "value, text",
-    (0.0, "0.00"),
-    (-0.0, "0.00"),
-    (-0.001, "0.00"),
-    (0.314, "+0.31"),
+    "value, text", (0.0, "0.00"), (-0.0, "0.00"), (-0.001, "0.00"), (0.314, "+0.31"),
     (-0.02, "-0.02"),
-)
+)  # fmt: skip
 def test_a_change_has_a_sign_and_0_has_none(value, text):
     assert signed(value) == text
 
 
 def test_a_table_says_no_minus_0_and_no_0_for_a_positive_ratio():
-    table = pd.DataFrame(
-        {
-            "HFC/LFC": [0.25, 4e-7, 0.0, math.nan],
-            "ln HFC/LFC": [-1.4, -0.0, -0.0001, 2.0],
-            "layer": [0, 1, 2, 3],
-        }
-    )
-    number = "{:+.3f}".format
-    rows = [line.split() for line in table_text(table, number).splitlines()[1:]]
-    assert rows == [
-        ["+0.250", "-1.400", "0"],
-        ["4e-07", "0.000", "1"],
-        ["0.000", "0.000", "2"],
+    rows = [(0.25, -1.4, 0), (4e-7, -0.0, 1), (0.0, -0.0001, 2), (math.nan, 2.0, 3)]
+    table = pd.DataFrame(rows, columns=["HFC/LFC", "ln HFC/LFC", "layer"])
+    seen = [line.split() for line in table_text(table, "{:+.3f}".format).splitlines()[1:]]
+    assert seen == [
+        ["+0.250", "-1.400", "0"], ["4e-07", "0.000", "1"], ["0.000", "0.000", "2"],
         ["-", "+2.000", "3"],
-    ]
+    ]  # fmt: skip
     shown = as_html("words", table)
     assert "4e-07" in shown and "-0.000" not in shown and "nan" not in shown.lower()
