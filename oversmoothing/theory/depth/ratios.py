@@ -36,7 +36,7 @@ from oversmoothing.theory.numbers.exact import (
     squared_norms as squared_norms,
     to_flint,
 )
-from oversmoothing.theory.spectra.heads import ManyHeads, stacked
+from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -242,8 +242,8 @@ def numerical_ratios(
 
     A [n, n], H [d, d], or [heads, n, n] and [heads, d, d]; own as of `iterated`.
     """
-    W = np.swapaxes(stacked(H), 1, 2)
-    return _of_states(iterated(stacked(A), W, X0, sorted(set(depths)), own))
+    A, H = (M.reshape(-1, *M.shape[-2:]) for M in (A, H))
+    return _of_states(iterated(A, np.swapaxes(H, 1, 2), X0, sorted(set(depths)), own))
 
 
 def _of_states(states: Iterable[rounding.ScaledState]) -> dict[int, Ratio]:

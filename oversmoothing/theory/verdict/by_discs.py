@@ -142,8 +142,6 @@ def value_within(case: Layer, relative: float = UNIT) -> tuple[Array, Array]:
 
 def without_ones(attention: Discs, repeated: int) -> Discs | None:
     """The discs but for those of further eigenvalues 1; None where others may be among these."""
-    if repeated == 0:
-        return attention
     keep = ~at_one(attention)
     if int(np.count_nonzero(~keep)) != repeated:
         return None

@@ -53,14 +53,14 @@ def _exactly(case: Layer) -> Comparison:
     rho_c, rho_q = dominance.radii()
     if outcome is Outcome.TIE:
         rho_q = rho_c
-    attention = value = None
+    several = isinstance(case, ManyHeads)
     if isinstance(case, ManyHeads) and outcome is not Outcome.UNDECIDED:
         reason = _heads_reason(case, outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", "")
     else:
         reason = _exact_reason(dominance, outcome, rho_c, rho_q) if dominance.quotient else ""
-    if not isinstance(case, ManyHeads):
-        attention, value = map(_in_floats, roots_of(case.rational_A, case.rational_H))
-    return Comparison(outcome, "exact", rho_c, rho_q, reason, attention, value, dominance=dominance)
+    roots = () if several else roots_of(case.rational_A, case.rational_H)
+    spectra = [*map(_in_floats, roots)] or [None, None]
+    return Comparison(outcome, "exact", rho_c, rho_q, reason, *spectra, dominance=dominance)
 
 
 def _in_floats(roots: Iterable[Eigenvalue]) -> Spectrum:

@@ -22,11 +22,11 @@ import numpy as np
 
 from oversmoothing.theory.depth.onset import Onset, Series, Sides, onset
 from oversmoothing.theory.numbers.exact import Heads, Matrix, Number, identity, plus, to_flint
-from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest, norm
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, squared_modulus
 from oversmoothing.theory.verdict.cosines import TokensOfStart
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.leading import SHOWN_BITS, leading_rank, ratio_limit
+from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.resolvent import (
     LARGEST_WORK,
@@ -43,12 +43,11 @@ from oversmoothing.theory.verdict.resolvent import (
 class Content:
     """The modes of one X_0.
 
-    consensus, quotient: |mu| of the largest mode that X_0 contains on each side, None where it
-    contains none. comparison: 1 consensus larger (or alone), -1 quotient, 0 equal; None where
-    neither is there or the two agree further than is compared. vanishes: X_L = 0 from some depth
-    on. at_consensus: P X_0 = 0. limits: of HFC/LFC and the rank. onset: from which layer on X_0
-    shows what decides, None where it is not known. tokens: token by token. sides: consensus and
-    differences, with roots scale |mu|.
+    comparison: 1 consensus larger (or alone), -1 quotient, 0 equal; None where neither is there or
+    the two agree further than is compared. vanishes: X_L = 0 from some depth on. at_consensus:
+    P X_0 = 0. limits: of HFC/LFC and the rank. onset: from which layer on X_0 shows what decides,
+    None where it is not known. tokens: token by token. sides: consensus and differences, with roots
+    scale |mu|.
     """
 
     comparison: int | None
@@ -59,14 +58,6 @@ class Content:
     tokens: TokensOfStart
     sides: tuple[Part, Part]
     scale: int
-
-    @property
-    def consensus(self) -> float | None:
-        return _radius(self.sides[0], self.scale)
-
-    @property
-    def quotient(self) -> float | None:
-        return _radius(self.sides[1], self.scale)
 
     @property
     def outcome(self) -> Outcome:
@@ -161,14 +152,6 @@ def _limits(whole: Part, hfc: Part, mean: Part, shape: tuple[int, int]) -> Limit
         reached = "every" if mean.is_zero else "some" if mean.dies else ""
         return infinite(rank, reached)
     return Limits(*ratio_limit(hfc, mean, shape[0]), rank)
-
-
-def _radius(part: Part, scale: int) -> float | None:
-    if part.is_zero:
-        return None
-    with at_precision(SHOWN_BITS):
-        top = largest(squared_modulus(root, SHOWN_BITS) for root, _ in part.roots())
-        return float((top.sqrt() / scale).mid())
 
 
 # Bits with which logarithms of quotients of moduli are known, and up to which they are looked for.

@@ -12,7 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Never
+from typing import Any, Never
 
 import numpy as np
 
@@ -36,9 +36,6 @@ from oversmoothing.theory.verdict.by_discs import Comparison
 from oversmoothing.theory.verdict.decide import compare_radii, exact_pairs, generic_limits
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Decided
-
-if TYPE_CHECKING:
-    from oversmoothing.theory.depth.ratios import Ratio
 
 
 def given_layer(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> tuple[Layer, Entries | None]:
@@ -68,7 +65,6 @@ def check_depths(depth: int | Iterable[int]) -> list[int]:
 def _decided(
     case: Layer,
     start: Entries | None,
-    depths: list[int],
     relative: float = UNIT,
     dense_size: int = DENSE_SIZE,
     thorough: bool = False,
@@ -112,26 +108,14 @@ def _decided(
         limits.limit,
         limits.limit_rank,
         None if start is None else told.outcome,
-        _at(case, start, depths),
-        start is not None,
-        comparison.attention,
-        comparison.value,
-        None if told.onset is None else told.onset.layer,
-        distance,
+        attention=comparison.attention,
+        value=comparison.value,
+        shows_from=None if told.onset is None else told.onset.layer,
+        distance=distance,
         digits=comparison.digits,
         pairs=() if isinstance(case, ManyHeads) else exact_pairs(comparison.dominance),
         **({} if tokens is None else vars(tokens)),
     )
-
-
-def _at(case: Layer, start: Entries | None, depths: list[int]) -> dict[int, Ratio]:
-    """HFC/LFC at the depths, of a start."""
-    if start is None:
-        return {}
-    # Loaded for a start: a verdict is quick to begin.
-    from oversmoothing.theory.depth.ratios import ratios_at
-
-    return ratios_at(case, start, depths)
 
 
 # Relative margins below this are near-ties: their distance is worth saying.
@@ -361,23 +345,23 @@ def answer(
         case = case.taken_exactly()
         result = answer(case, start, depths, False, thorough, dense_size)
         return replace(result, status="certified", point=True) if case.decidable else result
+    taken = case
     try:
-        result = _decided(case, start, depths, relative, dense_size, thorough)
+        result = _decided(case, start, relative, dense_size, thorough)
         left_open = Outcome.UNDECIDED in (result.verdict, result.verdict_x0)
         if relative == UNIT and (left_open or None in (result.tends_to, result.limit_rank)):
             short = case.as_fractions()
-            result = result if short is None else _decided(short, start, depths, thorough=thorough)
+            if short is not None:
+                taken, result = short, _decided(short, start, thorough=thorough)
     except CloseRootsError:
-        result = Verdict(
-            Outcome.UNDECIDED,
-            "exact",
-            None,
-            None,
-            sentences.CLOSE_EIGENVALUES,
-            verdict_x0=None if start is None else Outcome.UNDECIDED,
-            hfc_lfc=_at(case, start, depths),
-            has_x0=start is not None,
-        )
+        x0 = None if start is None else Outcome.UNDECIDED
+        words = sentences.CLOSE_EIGENVALUES
+        result = Verdict(Outcome.UNDECIDED, "exact", None, None, words, verdict_x0=x0)
+    if start is not None:
+        # Loaded for a start: a verdict is quick to begin.
+        from oversmoothing.theory.depth.ratios import ratios_at
+
+        result = replace(result, hfc_lfc=ratios_at(taken, start, depths), has_x0=True)
     if not exact_binary or case.decidable or isinstance(case, ManyHeads):
         return result
     # Loaded for who asks for it: a verdict is quick to start.
