@@ -12,7 +12,7 @@ and no limit rests on it.
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from oversmoothing.theory.spectra.layer_discs import (
 )
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict import disc_modes
-from oversmoothing.theory.verdict.by_discs import CellDiscs, value_within
+from oversmoothing.theory.verdict.by_discs import CellDiscs
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Decided, limits_of, limits_of_state
 
@@ -80,8 +80,8 @@ class DiscStart(disc_modes.DiscModes):
         Of modes that lead together, as equal shares of a causal A do, each is simple among few
         enough tokens. Where every h outgrows with it, w^T X_0 != 0 is enough.
         """
-        cell, value = self.cell, self.cell.value
-        away = self._X - self._X[:1]
+        cell, value, W = self.cell, self.cell.value, self.value.T
+        away, most = self._X - self._X[:1], disc_modes.TRIED
         modes = (
             (a, w) for a, w in disc_modes.left_vectors(cell.A, cell.error) if _above(a, value, rest)
         )
@@ -91,15 +91,15 @@ class DiscStart(disc_modes.DiscModes):
                 continue
             low = pair_moduli(a, value)[1].low[0]
             if low.min() > rest:
-                answer = bool((w @ away).nonzero.any())
+                shown = bool((w @ away).nonzero.any())
             else:
-                places = np.flatnonzero((low > rest) & value.alone)[: disc_modes.TRIED].tolist()
-                answer = any(self._with(w, away, self.value_vector(j, left=True)) for j in places)
-                if not answer and cell.case.factors is None:
-                    W, off = value_within(cell.case, cell.relative)
-                    rows = (z for h, z in disc_modes.left_vectors(W.T, off.T) if _above(a, h, rest))
-                    answer = any(self._with(w, away, z()) for z in islice(rows, disc_modes.TRIED))
-            if answer:
+                places = np.flatnonzero((low > rest) & value.alone)[:most].tolist()
+                z = (self.value_vector(j, left=True) for j in places)
+                if cell.case.factors is None:
+                    rows = disc_modes.left_vectors(W.value, W.error)
+                    z = chain(z, islice((v() for h, v in rows if _above(a, h, rest)), most))
+                shown = any(self._with(w, away, x) for x in z)
+            if shown:
                 return True
         return False
 

@@ -366,12 +366,8 @@ def _without(M: flint.fmpq_mat, roots: list[Any], own: Factor, state: Any) -> An
     turned = integers if is_whole else flint.nmod_mat(integers, state.modulus())
     factors = dict.fromkeys(x.factor for x in roots if x and x.factor.text != own.text)
     for factor in (f for f in factors for _ in range(f.jordan[0])):
-        coefficients, power = factor.polynomial.coeffs(), scale
-        image = state * coefficients[-1]
-        for c in reversed(coefficients[:-1]):
-            image = turned * image + state * (c * power)
-            power *= scale
-        state = image
+        first, *others = (c * scale**k for k, c in enumerate(reversed(factor.polynomial.coeffs())))
+        state = reduce(lambda image, c: turned * image + state * c, others, state * first)
     return state
 
 

@@ -205,21 +205,21 @@ def resolvent(
     for prime in PRIMES:
         size = start.nrows() * start.ncols()
         most = size if work == inf else min(size, int((work / step.bits) ** 0.25) + 1)
-        independent = _independent_rows(step, start, prime, most)
-        if independent is None:
-            return None
-        degree = len(independent)
-        if degree**4 * step.bits > work:
+        degree = _rank(step, start, prime, most)
+        if degree is None or degree**4 * step.bits > work:
             return None
         states = [start]
         for _ in range(degree):
             states.append(step(states[-1]))
         table = flint.fmpz_mat([state.entries() for state in states])
-        polynomial = _annihilator(table.transpose(), independent)
-        if polynomial is not None:
+        kernel, nullity = table.transpose().nullspace()
+        # Modulo a bad prime the rank is too small, and these states are still independent.
+        if nullity:
             break
     else:
         raise ArithmeticError("no prime gave the rank of the Krylov vectors")
+    # A vector of integers under a matrix of integers: its minimal polynomial has integers (Gauss).
+    polynomial = flint.fmpz_poly([kernel[k, 0] // kernel[degree, 0] for k in range(degree + 1)])
     _, pairs = polynomial.factor()
     heads = (tuple(tuple(map(tuple, M)) for M in head) for head in ((A, H), *others))
     order = _multipliers(step.scale, *heads)
@@ -263,11 +263,8 @@ def in_integers(
     return _Step(a, h.transpose(), int(s * t)), start
 
 
-def _independent_rows(
-    step: _Step, start: flint.fmpz_mat, prime: int, most: int
-) -> list[int] | None:
-    """Entries of the states on which Z_0 ... Z_(D-1) are independent modulo a prime, D the rank of
-    all states; None where D exceeds `most`."""
+def _rank(step: _Step, start: flint.fmpz_mat, prime: int, most: int) -> int | None:
+    """That of all states modulo a prime; None where it exceeds `most`."""
     size = start.nrows() * start.ncols()
     # Of Z -> A Z W, which spans the same.
     A, W, state = (flint.nmod_mat(M, prime) for M in (step.A, step.W, start))
@@ -278,33 +275,11 @@ def _independent_rows(
             entries += state.entries()
             state = A * state * W
         # Krylov vectors: once one depends on those before it, so do all that follow.
-        reduced, rank = flint.nmod_mat(count, size, entries, prime).rref()
+        rank = int(flint.nmod_mat(count, size, entries, prime).rank())
         if rank < count:
-            rows = reduced.tolist()[:rank]
-            return [next(j for j, x in enumerate(row) if int(x)) for row in rows]
+            return rank
         if count == most + 1:
             return None
-
-
-def _annihilator(table: flint.fmpz_mat, rows: list[int]) -> flint.fmpz_poly | None:
-    """The monic polynomial with sum p_k Z_k = 0 for the columns Z_0 ... Z_D, exactly.
-
-    Its degree is the rank modulo a prime, hence at most the rank over Q; that it annihilates shows
-    that it is no less. None where it does not: the prime was a bad one.
-    """
-    order = len(rows)
-    entries = table.tolist()
-    if not order:
-        return None if any(row[0] for row in entries) else flint.fmpz_poly([1])
-    left = flint.fmpz_mat([entries[i][:order] for i in rows])
-    right = flint.fmpz_mat([[entries[i][order]] for i in rows])
-    solution = [x for (x,) in left.solve(right).tolist()]
-    # A vector of integers under a matrix of integers: its minimal polynomial has integers (Gauss).
-    # Fractions come of a bad prime, and their numerators alone do not annihilate.
-    column = flint.fmpz_mat([[x.p] for x in solution] + [[-1]])
-    if any(x for x in (table * column).entries()):
-        return None
-    return flint.fmpz_poly([-int(x.p) for x in solution] + [1])
 
 
 # Bits from which on roots are compared, at which they are matched to the pairs that they can be,
