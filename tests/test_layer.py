@@ -17,6 +17,7 @@ import oversmoothing
 from oversmoothing import Layer
 from tests.support.cases import cases
 from tests.support.refusals import refuses
+from tests.support.tables import matrix
 
 A, H = [["3/4", "1/4"], ["1/4", "3/4"]], [["-3/2"]]
 TWO = [["(1+a)/2", "(1-a)/2"], ["(1-a)/2", "(1+a)/2"]]
@@ -132,42 +133,31 @@ def test_one_parameter_is_a_line_and_a_third_is_sliced() -> None:
 # (A, H, ranges): a quadrilateral, a tie within one verdict, a discriminant, an edge of attention.
 REGIONS = {
     "two-values": (A, [["h", 0], [0, "k"]], {"h": (-4, 2), "k": (-4, 2)}),
-    "tie-within": (
-        [["1/2+a", "1/2-a"], ["1/4", "3/4"]],
-        [["h", 0], [0, "-h/2"]],
-        {"h": (-4, 4), "a": ("-1/2", "1/2")},
-    ),
+    "tie-within": ([["1/2+a", "1/2-a"], ["1/4", "3/4"]], [["h", 0], [0, "-h/2"]],
+                   {"h": (-4, 4), "a": ("-1/2", "1/2")}),
     "turning": (A, [["h", "k"], ["-k", "h"]], {"h": (-3, 1), "k": (-2, 2)}),
     "edge": (TWO, [["h"]], {"h": (-3, 1), "a": (0, 1)}),
-}
-
-
-def region_of(name: str):
-    A, H, ranges = REGIONS[name]
-    return Layer(A=A, H=H), Layer(A=A, H=H).region(**ranges)
+}  # fmt: skip
 
 
 # H turns and A has complex eigenvalues: two discs that meet in points, zeros of one polynomial.
 TURNING = [["x", "-y"], ["y", "x"]]
 DISCS = {
-    "cycle": (
-        [["1/2", "1/2", "0"], ["0", "1/2", "1/2"], ["1/2", "0", "1/2"]],
-        TURNING,
-        {"x": (-4, 1), "y": (-2, 2)},
-    ),
-    "wide": (
-        [["1/5", "3/5", "1/5"], ["1/10", "1/10", "4/5"], ["4/5", "1/10", "1/10"]],
-        TURNING,
-        {"x": (-6, 2), "y": (-4, 4)},
-    ),
-}
+    "cycle": (matrix("1/2 1/2 0; 0 1/2 1/2; 1/2 0 1/2"), TURNING, {"x": (-4, 1), "y": (-2, 2)}),
+    "wide": (matrix("1/5 3/5 1/5; 1/10 1/10 4/5; 4/5 1/10 1/10"), TURNING,
+             {"x": (-6, 2), "y": (-4, 4)}),
+}  # fmt: skip
+
+
+def region_of(name: str):
+    A, H, ranges = (REGIONS | DISCS)[name]
+    layer = Layer(A=A, H=H)
+    return layer, layer.region(**ranges)
 
 
 @pytest.mark.parametrize("name", [*REGIONS, *DISCS])
 def test_a_picture_has_the_exact_verdict_at_its_points(name: str) -> None:
-    A, H, ranges = (REGIONS | DISCS)[name]
-    layer = Layer(A=A, H=H)
-    region = layer.region(**ranges)
+    layer, region = region_of(name)
     (each,), rng = region.slices, random.Random(1)
     for row, column in ((rng.randrange(240), rng.randrange(240)) for _ in range(40)):
         at = zip(region.axes, (region.points(0)[column], region.points(1)[row]), strict=True)
@@ -177,8 +167,7 @@ def test_a_picture_has_the_exact_verdict_at_its_points(name: str) -> None:
 
 
 def test_of_two_discs_that_meet_the_outline_alone_is_drawn() -> None:
-    A, H, ranges = DISCS["cycle"]
-    region = Layer(A=A, H=H).region(**ranges)
+    _, region = region_of("cycle")
     # Radius 2/sqrt(3), of which the other disc covers a third; together they are .3367 of 20.
     lines = [line.get_xydata() for line in region.plot().axes[0].lines]
     drawn = sum(np.linalg.norm(np.diff(line, axis=0), axis=1).sum() for line in lines)

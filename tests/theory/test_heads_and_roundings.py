@@ -32,15 +32,14 @@ LONG = np.array([[[0.7, 0.3], [0.1, 0.9]]] * 2)
 def test_E3_heads_add_up_at_consensus_and_on_differences():
     """a = 1/2 and -1/2: consensus 1 + h + g, differences 1 + (h - g)/2."""
     heads = np.array([MIXING, TURNED])
-    for h, g, outcome, radii in (
-        (0.5, 0.25, "SMOOTHING", (1.75, 1.125)),
-        (-1.0, 0.5, "SMOOTHING", (0.5, 0.25)),
-        (-0.5, -1.5, "NON_SMOOTHING", (1.0, 1.5)),
+    for h, g, outcome, *radii in (
+        (0.5, 0.25, "SMOOTHING", 1.75, 1.125),
+        (-1.0, 0.5, "SMOOTHING", 0.5, 0.25),
+        (-0.5, -1.5, "NON_SMOOTHING", 1.0, 1.5),
     ):
         found = heads_verdict(A=heads, W=np.array([[[h]], [[g]]]))
         assert (found.verdict, found.status) == (outcome, "certified")
-        assert found.rho_consensus == pytest.approx(radii[0], rel=1e-14)
-        assert found.rho_quotient == pytest.approx(radii[1], rel=1e-14)
+        assert [found.rho_consensus, found.rho_quotient] == pytest.approx(radii, rel=1e-14)
     assert "the radius of the differences between tokens is 1.5" in found.reason
     assert "that of I + sum_h H_h 1 (2 heads, dense)" in found.reason
     # In fractions the same, with what one X_0 does.
@@ -225,27 +224,25 @@ def test_T2b_consensus_that_dies_has_no_slope_of_its_own():
     assert found == pytest.approx(1.5 / (0.5 + np.linalg.norm(TURNED)), rel=1e-12)
 
 
-def test_T2b_there_is_no_distance_without_a_gradient():
-    for H in ([[0.5, 1.0], [0.0, 0.5]], [[0.5, 1.0], [0.0, 0.5 + 1e-14]]):
-        assert distance_to_tie(MIXING, np.array(H)) is None
-    assert distance_to_tie(np.array([[1.0]]), np.array([[0.5]])) is None
-    assert distance_to_tie(MIXING, np.array([[0.0]])) is None
-    assert distance_to_tie(MIXING, np.array([[2e150]])) is None
-    # a = 1/2, and next to h itself the gap is h/2.
-    largest = distance_to_tie(MIXING, np.array([[1e150]]))
-    assert largest == pytest.approx(0.5 / (0.5 + np.linalg.norm(MIXING)), rel=1e-12)
-
-
 @pytest.mark.filterwarnings("error")
-def test_T2b_a_left_eigenvector_beyond_binary64_warns_of_nothing():
-    """Of [[1e-300, 1], [0, 1e-300]] it has entries near 1e300, and no square of them is a float."""
-    assert distance_to_tie(MIXING, np.array([[1e-300, 1.0], [0.0, 1e-300]])) is None
-
-
-@pytest.mark.parametrize(("gap", "known"), [(2e-12, True), (0.5e-12, False)])
-def test_T2b_an_eigenvalue_of_condition_1e12_counts_as_defective(gap, known):
-    """Of [[h, 1], [0, h + gap]] the eigenvectors are as far from orthogonal as 1 / gap."""
-    assert (distance_to_tie(MIXING, np.array([[0.5, 1.0], [0.0, 0.5 + gap]])) is not None) == known
+@cases(
+    "A, H, known",
+    # Of [[h, 1], [0, h + gap]] the eigenvectors are as far from orthogonal as 1 / gap.
+    *[(MIXING, [[0.5, 1.0], [0.0, 0.5 + gap]], known)
+      for gap, known in ((0.0, False), (1e-14, False), (0.5e-12, False), (2e-12, True))],
+    # A left eigenvector with entries near 1e300, no square of which is a float.
+    (MIXING, [[1e-300, 1.0], [0.0, 1e-300]], False),
+    (np.eye(1), [[0.5]], False),
+    (MIXING, [[0.0]], False),
+    (MIXING, [[2e150]], False),
+    (MIXING, [[1e150]], True),
+)  # fmt: skip
+def test_T2b_there_is_no_distance_without_a_gradient(A, H, known):
+    found = distance_to_tie(A, np.array(H))
+    assert (found is not None) == known
+    if known and len(H) == 1:
+        # a = 1/2, and next to h itself the gap is h/2.
+        assert found == pytest.approx(0.5 / (0.5 + np.linalg.norm(A)), rel=1e-12)
 
 
 # --- short floats ---

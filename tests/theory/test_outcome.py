@@ -76,17 +76,16 @@ def test_what_replaces_the_layer_object_is_said():
 
 
 def test_rate_and_margin_are_unknown_where_a_radius_is_and_infinite_where_consensus_dies():
-    assert Verdict("NON_SMOOTHING", "exact", 0.0, 0.5, "").rate == math.inf
-    assert Verdict("NON_SMOOTHING", "exact", 0.0, 0.5, "").margin == -0.5
-    # 0/0: every mode of the layer is gone at once (A = I, H = -I).
-    assert Verdict("TIE", "exact", 0.0, 0.0, "").rate is None
     gone = verdict(A=[[1, 0], [0, 1]], H=[[-1]])
     assert gone.rate is None and "rate rho_Q/rho_C = 0/0, which is no number," in str(gone)
-    for radii in ((None, 0.5), (0.5, None), (None, None)):
+    for *radii, rate, margin in (
+        (None, 0.5, None, None), (0.5, None, None, None), (None, None, None, None),
+        (2.0, 0.5, 0.25, 1.5), (0.0, 0.5, math.inf, -0.5),
+        # 0/0: every mode of the layer is gone at once (A = I, H = -I).
+        (0.0, 0.0, None, 0.0),
+    ):  # fmt: skip
         found = Verdict("UNDECIDED", "certified", *radii, "")
-        assert found.rate is None and found.margin is None
-    found = Verdict("SMOOTHING", "exact", 2.0, 0.5, "")
-    assert (found.rate, found.margin) == (0.25, 1.5)
+        assert (found.rate, found.margin) == (rate, margin)
 
 
 def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():

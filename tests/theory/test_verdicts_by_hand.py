@@ -123,20 +123,14 @@ SHIFTED = [["11/20" if i == j else "3/20" for j in range(4)] for i in range(4)]
          [Fraction(1, 2) - Fraction(2, 10**121), "2e-121", "1/2"]],
         "-2 1; 2e-120 -2", by="exact", verdict=S, status="exact",
         rho_quotient=0.7 * sqrt(2) * 1e-60),
-)  # fmt: skip
-def test_T2_a_verdict_for_generic_X_0(A, H, X0, by, said):
-    holds(A, H, X0, by, said)
-
-
-@table(
-    *[row(f"{a} {h}", [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]], [[h]], "1; 2",
-          by="exact", verdict=S, rho_quotient=0.0, rate=0.0, rho_consensus=float(abs(1 + h)),
-          ratio={2: 0.0})
+    # 1 + h a = 0 in fractions whose parts no binary number holds.
+    *[row(f"T5a: a quotient that dies at once has radius and rate 0: {a} {h}",
+          [[(1 + a) / 2, (1 - a) / 2], [(1 - a) / 2, (1 + a) / 2]], [[h]], "1; 2", by="exact",
+          verdict=S, rho_quotient=0.0, rate=0.0, rho_consensus=float(abs(1 + h)), ratio={2: 0.0})
       for h, a in ((Fraction(h), Fraction(a)) for h, a in
                    (("-5/2", "2/5"), ("-2", "1/2"), ("-7/3", "3/7"), ("3/2", "-2/3")))],
 )  # fmt: skip
-def test_T5a_a_quotient_that_dies_at_once_has_radius_and_rate_0(A, H, X0, by, said):
-    """1 + h a = 0 in fractions whose parts no binary number holds."""
+def test_T2_a_verdict_for_generic_X_0(A, H, X0, by, said):
     holds(A, H, X0, by, said)
 
 
@@ -337,10 +331,10 @@ def test_T2_real_eigenvalues_as_close_as_can_be_are_no_complex_pair(power):
     """h = 2 +- 10^-(power/2) and -2, a = -1: rho_C = 3 + 10^-(power/2) against |1 + 2| = 3."""
     for sign, expected in ((1, S), (-1, N)):
         # h = -2 +- ...: the difference, with a = -1, is what is larger.
-        H = [[2 * sign, 1, 0], [f"1e-{power}", 2 * sign, 0], [0, 0, -2 * sign]]
-        found = verdict(A=matrix("0 1; 1 0"), H=H, X0=[[1, 2, 3], [3, 5, -4]])
+        A, H = [[0, 1], [1, 0]], [[2 * sign, 1, 0], [f"1e-{power}", 2 * sign, 0], [0, 0, -2 * sign]]
+        found = verdict(A=A, H=H, X0=[[1, 2, 3], [3, 5, -4]])
         assert (found.verdict, found.verdict_x0) == (expected, expected)
-        assert check_certificate(json.dumps(certify(Layer.of([[0, 1], [1, 0]], H)))).accepted
+        assert check_certificate(json.dumps(certify(Layer.of(A, H)))).accepted
 
 
 @pytest.mark.parametrize(("h", "expected"), [(0.5, S), (-0.5, N)])
@@ -413,15 +407,13 @@ def test_T4e_a_start_with_more_modes_than_are_told_apart(
 
 
 @cases(
-    "H, expected",
-    ("0.5", "TRIVIAL"), ("-1", U), ("-1 0; 0 0.5", U), ("-1 1; 0 -1", U), ("-2 0; 0 -2",
-    "TRIVIAL"),
+    "H, expected", ("0.5", "TRIVIAL"), ("-1", U), ("-1 0; 0 0.5", U), ("-1 1; 0 -1", U),
+    ("-2 0; 0 -2", "TRIVIAL"),
 )  # fmt: skip
-def test_T11_1_a_start_at_consensus_of_too_many_modes_lasts_where_1_plus_h_is_not_0(
+def test_T11_1_a_start_of_too_many_modes_at_consensus_lasts_unless_h_is_minus_1(
     monkeypatch, H, expected
 ):
     monkeypatch.setattr(of_start, "start_content", lambda *_, **__: None)
-    for read in (floats, matrix):
-        A, H_read = read("7/10 3/10; 2/5 3/5"), read(H)
-        found = verdict(A=A, H=H_read, X0=read([[2] * len(H_read)] * 2))
-        assert found.verdict_x0 == (expected if read is floats else "TRIVIAL")
+    for read, word in ((floats, expected), (matrix, "TRIVIAL")):
+        X0 = read([[2] * len(read(H))] * 2)
+        assert verdict(A=read("7/10 3/10; 2/5 3/5"), H=read(H), X0=X0).verdict_x0 == word

@@ -31,7 +31,7 @@ from oversmoothing.theory.verdict.limits import Limits
 from oversmoothing.theory.verdict.stages import BALL_SIZE
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.cases import cases
-from tests.support.tables import matrix
+from tests.support.tables import floats, matrix
 
 
 def periodic(*values):
@@ -182,11 +182,10 @@ def test_what_is_reached_is_not_said_to_be_tended_to(A, H, X0, words, depths):
     if "some depth" in words:
         # Other numbers round to the same floats.
         words = "tends to infinity" if "infinite" in words else "tends to 0"
-    floats = [np.array(M, dtype=float) for M in map(matrix, (A, H, X0))]
-    assert words in verdict(**dict(zip(("A", "H", "X0"), floats, strict=True))).reason
+    assert words in verdict(A=floats(A), H=floats(H), X0=floats(X0)).reason
 
 
-@pytest.mark.parametrize("form", [matrix, lambda text: np.array(matrix(text), dtype=float)])
+@pytest.mark.parametrize("form", [matrix, floats])
 def test_what_is_infinite_from_the_start_is_not_said_to_grow(form):
     """h = 0 leaves X_0 as it is, and its mean is 0; in the first line too."""
     A = "3/8 1/8 1/2; 3/7 1/7 3/7; 3/7 3/7 1/7"
@@ -197,7 +196,7 @@ def test_what_is_infinite_from_the_start_is_not_said_to_grow(form):
 
 def test_a_state_that_is_0_is_told_from_one_that_cancels():
     """X_0 = 1 and h = -1: X_1 = 0 exactly."""
-    for form in (matrix, lambda text: np.array(matrix(text), dtype=float)):
+    for form in (matrix, floats):
         found = verdict(A=form("FLAT"), H=form("-1"), X0=form("1; 1"), depth=[0, 1, 80])
         assert "becomes exactly 0" in found.reason and found.hfc_lfc[0].value == 0
         for layers in ("1 layer", "80 layers"):

@@ -208,9 +208,11 @@ def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
 
 def _verdict(layer: Layer) -> dict[str, Any]:
     if layer.heads == 1:
-        radii = compare_radii(layer)
-        rho_c, rho_q, error = radii.rho_consensus, radii.rho_quotient, radii.error
-        name, status = radii.outcome, radii.status
+        compared = compare_radii(layer)
+        answer, error = compared.answer, compared.error
+        rho_c, rho_q = answer.rho_consensus, answer.rho_quotient
+        name, status = answer.verdict, answer.status
+        assert rho_c is not None and rho_q is not None
         if layer.n == 1:
             return {"status": status, "verdict": Outcome.TRIVIAL, "rho_consensus": rho_c}
     else:
@@ -276,7 +278,7 @@ def _limits(layer: Layer, X0: Array) -> dict[str, Any]:
     from oversmoothing.theory.verdict.of_start import limits_of_start
 
     compared = compare_radii(layer)
-    limits = limits_of_start(layer, Entries(X0, None), compared, compared.outcome).limits
+    limits = limits_of_start(layer, Entries(X0, None), compared, compared.answer.verdict).limits
     return {"tends_to": limits.tends_to, "limit": limits.limit, "limit_rank": limits.limit_rank}
 
 

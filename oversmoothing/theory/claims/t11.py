@@ -27,7 +27,6 @@ from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.formulas import real_verdict
-from oversmoothing.theory.verdict.leading import growth_of
 
 # ------------------------------------------------------------------------------------- T11.1
 
@@ -311,7 +310,7 @@ def misses(instance: given.Instance) -> bool:
         return False
     content = given.content(instance.A, instance.H, X)
     generic = exact_dominance(instance.A, instance.H)
-    tops = [growth_of(x, content.scale).rate for x in content.sides if not x.is_zero]
+    tops = [x for x in content.radii if x is not None]
     largest = max(float(generic.radius(side).mid()) for side in (True, False))
     return content.vanishes or content.comparison != generic.comparison or max(tops) < largest
 

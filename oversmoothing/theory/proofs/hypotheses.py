@@ -165,9 +165,9 @@ def contains_both_radii(A: Matrix, H: Matrix, X0: Matrix) -> bool:
         return False
     dominance, present = exact_dominance(A, H), content(A, H, X0)
     wanted = float(dominance.radius(True).mid()), float(dominance.radius(False).mid())
-    have = present.consensus, present.quotient
     return all(
-        x is not None and abs(x - y) <= 1e-9 * (1 + y) for x, y in zip(have, wanted, strict=True)
+        x is not None and abs(x - y) <= 1e-9 * (1 + y)
+        for x, y in zip(present.radii, wanted, strict=True)
     )
 
 

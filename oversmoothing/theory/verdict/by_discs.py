@@ -31,10 +31,8 @@ from oversmoothing.theory.spectra.heads_radius import (
     quotient_radius as quotient_radius_of_heads,
 )
 from oversmoothing.theory.spectra.layer_discs import (
-    ALL_DIGITS,
     Interval,
     PairModuli,
-    Spectrum,
     attention_by_parts,
     attention_discs,
     attention_discs_all,
@@ -51,6 +49,7 @@ from oversmoothing.theory.spectra.layer_discs import (
     within_unit,
 )
 from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
 
 
@@ -184,26 +183,16 @@ def decide_cell(cell: CellDiscs) -> Decision:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The outcome for generic X_0, by status "exact", "certified" (by discs or balls, for all that
-    rounds to the case), "estimated" (Arnoldi's method) or "numerical" (rounding decides), both
-    radii, and why.
+    """The verdict for generic X_0 before its limits, and what it rests on.
 
-    attention, value: the spectra in float64, of one head. digits: how many of both radii hold.
     cell: the discs of a case in floats, dominance: the modes of one in fractions, an
     `ExactDominance`. error: how far rho_C - rho_Q may be off by rounding.
     """
 
-    outcome: Outcome
-    status: str
-    rho_consensus: float
-    rho_quotient: float
-    reason: str
-    attention: Spectrum | None
-    value: Spectrum | None
-    digits: int = ALL_DIGITS
+    answer: Verdict
     cell: CellDiscs | None = None
-    error: float = 0.0
     dominance: Any = None
+    error: float = 0.0
 
 
 def lasts(cell: CellDiscs | None, all_modes: bool = False) -> bool:

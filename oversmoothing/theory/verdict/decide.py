@@ -15,7 +15,7 @@ from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.spectra.layer_discs import FEWEST_DIGITS, Interval, Spectrum
-from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Pair, compared, number
+from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Pair, Verdict, compared, number
 from oversmoothing.theory.verdict.by_discs import (
     Comparison,
     cell_discs,
@@ -53,14 +53,15 @@ def _exactly(case: Layer) -> Comparison:
     rho_c, rho_q = dominance.radii()
     if outcome is Outcome.TIE:
         rho_q = rho_c
-    several = isinstance(case, ManyHeads)
     if isinstance(case, ManyHeads) and outcome is not Outcome.UNDECIDED:
         reason = _heads_reason(case, outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", "")
     else:
         reason = _exact_reason(dominance, outcome, rho_c, rho_q) if dominance.quotient else ""
-    roots = () if several else roots_of(case.rational_A, case.rational_H)
-    spectra = [*map(_in_floats, roots)] or [None, None]
-    return Comparison(outcome, "exact", rho_c, rho_q, reason, *spectra, dominance=dominance)
+    answer = Verdict(outcome, "exact", rho_c, rho_q, reason)
+    if not isinstance(case, ManyHeads):
+        a, h = map(_in_floats, roots_of(case.rational_A, case.rational_H))
+        answer = replace(answer, attention=a, value=h, pairs=exact_pairs(dominance))
+    return Comparison(answer, dominance=dominance)
 
 
 def _in_floats(roots: Iterable[Eigenvalue]) -> Spectrum:
@@ -118,43 +119,42 @@ def _numerically(case: Layer, relative: float) -> Comparison:
         outcome = decided_in_cell(case, None).outcome
     rho_c = consensus.shown
     rho_q = rho_c if outcome is Outcome.TIE else quotient.shown
-    attention, value = (Spectrum(x.centres, x.radii == 0) for x in (cell.attention, cell.value))
+    a, h = (Spectrum(x.centres, x.radii == 0) for x in (cell.attention, cell.value))
     if quotient.index is None or consensus.index is None:
         reason = ""
     elif outcome is Outcome.UNDECIDED:
         reason = _overlap(consensus, quotient)
     else:
-        (i, j), h = quotient.index, value.values
-        modes = _words(h[consensus.index[1]], 1), _words(h[j], attention.values[i])
+        i, j = quotient.index
+        modes = _words(h.values[consensus.index[1]], 1), _words(h.values[j], a.values[i])
         reason = compared(outcome, _shown(consensus), _shown(quotient), *modes)
     digits = min(consensus.digits, quotient.digits)
-    open_ = outcome is Outcome.UNDECIDED and case.n > 1
-    status = "numerical" if open_ else "certified"
-    return Comparison(
-        outcome, status, rho_c, rho_q, reason, attention, value, digits, cell, decision.error
-    )
+    status = "numerical" if outcome is Outcome.UNDECIDED and case.n > 1 else "certified"
+    answer = Verdict(outcome, status, rho_c, rho_q, reason, attention=a, value=h, digits=digits)
+    return Comparison(answer, cell, error=decision.error)
 
 
 def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
     """The radii of the operator of all heads in floats."""
-    answer = decide_heads(case, dense_size)
-    outcome, fixed, moving = answer.outcome, answer.consensus, answer.quotient
-    estimated = answer.method in ("arnoldi", "powers")
+    decision = decide_heads(case, dense_size)
+    outcome, fixed, moving = decision.outcome, decision.consensus, decision.quotient
+    estimated, unknown = decision.method in ("arnoldi", "powers"), decision.reason
     status = "estimated" if estimated else "certified"
-    if answer.reason:
-        reason = f"rho_Q is not known: {answer.reason}. A larger dense_size settles it by LAPACK."
+    if unknown:
+        reason = f"rho_Q is not known: {unknown}. A larger dense_size settles it by LAPACK."
     elif outcome is Outcome.UNDECIDED:
         status = "numerical" if status == "certified" else status
         reason = _overlap(fixed, moving)
     else:
-        reason = _heads_reason(case, outcome, _shown(fixed), _shown(moving), f", {answer.method}")
-    if estimated and not answer.reason:
+        reason = _heads_reason(case, outcome, _shown(fixed), _shown(moving), f", {decision.method}")
+    if estimated and not unknown:
         by_chance = "The bound holds with probability 1 - 4e-13"
-        reason += f" {by_chance if answer.method == 'powers' else 'This is an estimate'}: "
+        reason += f" {by_chance if decision.method == 'powers' else 'This is an estimate'}: "
         reason += f"dense_size={(case.n - 1) * case.d} proves it."
-    radii = fixed.shown, float("nan") if answer.reason else moving.shown
-    digits = fixed.digits if answer.reason else min(fixed.digits, moving.digits)
-    return Comparison(outcome, status, *radii, reason, None, None, digits, None, answer.error)
+    rho_q = None if unknown else moving.shown
+    digits = fixed.digits if unknown else min(fixed.digits, moving.digits)
+    answer = Verdict(outcome, status, fixed.shown, rho_q, reason, digits=digits)
+    return Comparison(answer, error=decision.error)
 
 
 def _heads_reason(case: ManyHeads, outcome: Outcome, rho_c: str, rho_q: str, how: str) -> str:
@@ -195,35 +195,33 @@ def generic_limits(case: Layer, comparison: Comparison) -> Limits:
     set: what they agree on holds for generic X_0 (the exceptions are algebraic), as far as such
     draws can show it; a limit on which they differ depends on X_0 and is None.
     """
+    answer, outcome, cell = comparison.answer, comparison.answer.verdict, comparison.cell
     if isinstance(case, ManyHeads) and not case.decidable:
-        if comparison.outcome is Outcome.NON_SMOOTHING:
+        if outcome is Outcome.NON_SMOOTHING:
             from oversmoothing.theory.verdict.disc_modes import limits_of_heads
 
             return limits_of_heads(case, None)
-        return ZERO if comparison.outcome is Outcome.SMOOTHING else UNKNOWN
+        return ZERO if outcome is Outcome.SMOOTHING else UNKNOWN
     if case.n == 1:
-        return ZERO if comparison.rho_consensus and lasts(comparison.cell) else UNKNOWN
-    if comparison.outcome is Outcome.SMOOTHING:
+        return ZERO if answer.rho_consensus and lasts(cell) else UNKNOWN
+    if outcome is Outcome.SMOOTHING:
         return ZERO
-    if comparison.cell is not None:
+    if cell is not None:
         from oversmoothing.theory.verdict.disc_modes import DiscModes
 
-        behaviour = limits_of(DiscModes(comparison.cell), comparison.outcome)
-        depends = comparison.outcome is Outcome.TIE and behaviour.tends_to == "constant"
+        behaviour = limits_of(DiscModes(cell), outcome)
+        depends = outcome is Outcome.TIE and behaviour.tends_to == "constant"
         known = behaviour.whole or (depends and behaviour.limit_rank is not None)
-        if known or comparison.cell.relative > UNIT:
+        if known or cell.relative > UNIT:
             return behaviour
         from oversmoothing.theory.verdict.by_cells import decided_in_cell
 
         return merged(behaviour, second=decided_in_cell(case, None, known=True).limits)
-    if comparison.outcome is Outcome.UNDECIDED:
+    if outcome is Outcome.UNDECIDED:
         return UNKNOWN
     from oversmoothing.theory.verdict.by_fractions import generic_rank
     from oversmoothing.theory.verdict.of_start import drawn_limits
 
-    behaviour, grows = (
-        agreed(*drawn_limits(case)),
-        comparison.rho_consensus or comparison.rho_quotient,
-    )
+    behaviour, grows = agreed(*drawn_limits(case)), answer.rho_consensus or answer.rho_quotient
     rank = None if isinstance(case, ManyHeads) or not grows else generic_rank(comparison.dominance)
     return behaviour if rank is None else replace(behaviour, limit_rank=rank)

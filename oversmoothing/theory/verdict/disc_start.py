@@ -81,7 +81,7 @@ class DiscStart(disc_modes.DiscModes):
         enough tokens. Where every h outgrows with it, w^T X_0 != 0 is enough.
         """
         cell, value, W = self.cell, self.cell.value, self.value.T
-        away, most = self._X - self._X[:1], disc_modes.TRIED
+        away, most, whole = self._X - self._X[:1], disc_modes.TRIED, cell.case.factors is None
         modes = (
             (a, w) for a, w in disc_modes.left_vectors(cell.A, cell.error) if _above(a, value, rest)
         )
@@ -94,11 +94,10 @@ class DiscStart(disc_modes.DiscModes):
                 shown = bool((w @ away).nonzero.any())
             else:
                 places = np.flatnonzero((low > rest) & value.alone)[:most].tolist()
-                z = (self.value_vector(j, left=True) for j in places)
-                if cell.case.factors is None:
-                    rows = disc_modes.left_vectors(W.value, W.error)
-                    z = chain(z, islice((v() for h, v in rows if _above(a, h, rest)), most))
-                shown = any(self._with(w, away, x) for x in z)
+                rows = disc_modes.left_vectors(W.value, W.error) if whole else ()
+                parts = islice((z() for h, z in rows if _above(a, h, rest)), most)
+                vectors = chain((self.value_vector(j, left=True) for j in places), parts)
+                shown = any(self._with(w, away, z) for z in vectors)
             if shown:
                 return True
         return False

@@ -136,10 +136,11 @@ def _start_of_heads(case: ManyHeads, X: Entries, radii: Comparison, generic: Out
     X0, smoothing = X.floats, generic is Outcome.SMOOTHING
     if (X0[0] == X0).all():
         return _at_consensus(case, X, None)
-    rest = (radii.rho_quotient if smoothing else radii.rho_consensus) + 2 * radii.error
+    known = radii.answer
+    rest = known.rho_quotient if smoothing else known.rho_consensus
     # An estimate says of no mode that it leads.
-    sure = radii.status == "certified" and generic in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
-    if not sure or not heads_contained(case, X0, rest):
+    sure = known.status == "certified" and generic in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
+    if not sure or rest is None or not heads_contained(case, X0, rest + 2 * radii.error):
         return Decided(Outcome.UNDECIDED, UNKNOWN, sentences.NOT_SHOWN)
     return Decided(generic, ZERO if smoothing else limits_of_heads(case, X0))
 
@@ -323,12 +324,8 @@ class _Parts:
         # Of a pair the other half is the conjugate.
         with at_precision(bits):
             rows = sum(parts[:1] if pair else parts, flint.acb_mat(n, d)).tolist()
-        seen = [any(not x.contains(0) for x in row) for row in rows]
-        cosines = {
-            (i, j): _cosine(rows[i], rows[j]) if seen[i] and seen[j] else None
-            for i, j in combinations(range(n), 2)
-        }
-        growths = tuple(growth if there else None for there in seen)
+        cosines = {(i, j): _cosine(rows[i], rows[j]) for i, j in combinations(range(n), 2)}
+        growths = tuple(growth if any(not x.contains(0) for x in row) else None for row in rows)
         return Decided(outcome, limits, tokens=token_limits(growths, cosines, d))
 
     def _ratio(

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
-from itertools import count, product
+from itertools import product
 from math import ceil, factorial, inf, prod
 from typing import Any
 
@@ -137,16 +137,12 @@ def bits_of(x: flint.arb) -> int:
 
 
 def terms(numerator: Any, denominator: Any) -> Iterator[Any]:
-    """The terms of numerator/denominator = sum over L of term_L z^-(L+1), denominator monic."""
-    degree = int(denominator.degree())
-    values: list[Any] = []
-    for k in count():
-        # Coefficients beyond the polynomial, on either side, are 0.
-        value = numerator[degree - 1 - k]
-        for i in range(1, min(k, degree) + 1):
-            value -= denominator[degree - i] * values[k - i]
-        values.append(value)
-        yield value
+    """The terms of numerator/denominator = sum over L of term_L z^-(L+1), of a numerator of lower
+    degree and a monic denominator."""
+    last, z = int(denominator.degree()) - 1, type(denominator)([0, 1])
+    while True:
+        yield numerator[last]
+        numerator = numerator * z % denominator
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from oversmoothing.theory.numbers.rounding import at_precision, doublings, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, squared_modulus
 from oversmoothing.theory.verdict.cosines import TokensOfStart
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
-from oversmoothing.theory.verdict.leading import leading_rank, ratio_limit
+from oversmoothing.theory.verdict.leading import growth_of, leading_rank, ratio_limit
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, infinite
 from oversmoothing.theory.verdict.resolvent import (
     LARGEST_WORK,
@@ -58,6 +58,11 @@ class Content:
     tokens: TokensOfStart
     sides: tuple[Part, Part]
     scale: int
+
+    @property
+    def radii(self) -> list[float | None]:
+        """The largest |mu| that X_0 contains on each side, None where it contains none."""
+        return [None if x.is_zero else growth_of(x, self.scale).rate for x in self.sides]
 
     @property
     def outcome(self) -> Outcome:

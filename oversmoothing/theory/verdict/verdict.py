@@ -33,7 +33,7 @@ from oversmoothing.theory.support.sizes import DEPTH, USUAL, MatrixLike, WeightL
 from oversmoothing.theory.verdict import answer as sentences
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.by_discs import Comparison
-from oversmoothing.theory.verdict.decide import compare_radii, exact_pairs, generic_limits
+from oversmoothing.theory.verdict.decide import compare_radii, generic_limits
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Decided
 
@@ -71,8 +71,8 @@ def _decided(
 ) -> Verdict:
     """The verdict on a layer, exactly where its numbers are exact and not too many."""
     comparison = compare_radii(case, relative, dense_size)
-    outcome, reason, rho_q = comparison.outcome, comparison.reason, comparison.rho_quotient
-    status = comparison.status
+    generic = comparison.answer
+    outcome, reason, status = generic.verdict, generic.reason, generic.status
     if case.n == 1:
         outcome, reason = Outcome.TRIVIAL, sentences.ONE_TOKEN
     elif len(case.classes) > 1:
@@ -98,22 +98,18 @@ def _decided(
         reason += sentences.limit_words(limits, start is not None)
     if tokens is not None:
         reason += sentences.token_words(tokens)
-    return Verdict(
-        outcome,
-        status,
-        comparison.rho_consensus,
-        None if case.n == 1 or rho_q != rho_q else rho_q,
-        reason,
-        limits.tends_to,
-        limits.limit,
-        limits.limit_rank,
-        None if start is None else told.outcome,
-        attention=comparison.attention,
-        value=comparison.value,
+    return replace(
+        generic,
+        verdict=outcome,
+        status=status,
+        rho_quotient=None if case.n == 1 else generic.rho_quotient,
+        reason=reason,
+        tends_to=limits.tends_to,
+        limit=limits.limit,
+        limit_rank=limits.limit_rank,
+        verdict_x0=None if start is None else told.outcome,
         shows_from=None if told.onset is None else told.onset.layer,
         distance=distance,
-        digits=comparison.digits,
-        pairs=() if isinstance(case, ManyHeads) else exact_pairs(comparison.dominance),
         **({} if tokens is None else vars(tokens)),
     )
 
@@ -126,10 +122,11 @@ def _distance(case: Layer, outcome: Outcome, comparison: Comparison) -> float | 
     """The distance to another verdict, for what is undecided or near a tie."""
     if outcome is Outcome.TIE:
         return 0.0
-    radii = comparison.rho_consensus, comparison.rho_quotient
+    c, q = comparison.answer.rho_consensus, comparison.answer.rho_quotient
     wanted = outcome is Outcome.UNDECIDED and comparison.dominance is None
     if outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING):
-        wanted = not abs(radii[0] - radii[1]) > NEAR * max(radii)
+        assert c is not None and q is not None
+        wanted = not abs(c - q) > NEAR * max(c, q)
     if not wanted or isinstance(case, ManyHeads):
         return None
     # Loaded where it is asked for: most layers are far from a tie.
