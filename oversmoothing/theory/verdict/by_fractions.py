@@ -179,7 +179,7 @@ class ExactDominance(Leading[Mode]):
     bits_needed: int
 
     def radii(self) -> tuple[Number, Number]:
-        """rho_C and rho_Q, so close that their difference has 64 bits too."""
+        """rho_C and rho_Q, so close that their difference has 64 bits too; of a tie one number."""
         sides = (self.consensus, self.quotient)
         known = [rational_modulus(modes[0].roots) if modes else Fraction(0) for modes in sides]
         for bits in doublings(128, 2 * EXACT_BITS):
@@ -191,7 +191,7 @@ class ExactDominance(Leading[Mode]):
         consensus, quotient = (
             Number.of(ball if x is None else x) for x, ball in zip(known, balls, strict=True)
         )
-        return consensus, quotient
+        return consensus, consensus if self.comparison == 0 else quotient
 
 
 def compare(first: Mode, second: Mode, limit: int = EXACT_BITS) -> tuple[int | None, int]:

@@ -51,8 +51,6 @@ def _exactly(case: Layer) -> Comparison:
     dominance = exact_dominance(case.rational_A, case.rational_H, case.others)
     outcome = outcome_of_sign(dominance.comparison)
     rho_c, rho_q = dominance.radii()
-    if outcome is Outcome.TIE:
-        rho_q = rho_c
     if isinstance(case, ManyHeads) and outcome is not Outcome.UNDECIDED:
         reason = _heads_reason(case, outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", "")
     else:

@@ -143,8 +143,6 @@ def exact_stage(case: Layer) -> tuple[CertifiedDominance, ExactDominance]:
         quotient = None if trivial else _radius(dominance.radius(False, _BITS))
     gap = None if trivial else _exact_gap(dominance)
     known = None if trivial or dominance.comparison is None else dominance.radii()
-    if verdict is Outcome.TIE and known is not None:
-        known = known[0], known[0]
     certified = CertifiedDominance(verdict, consensus, quotient, reason, method, gap, known)
     return certified, dominance
 
