@@ -39,30 +39,6 @@ def test_T4_T5_T6b_the_trajectory_does_what_the_limits_say(case):
         assert max(logs) - min(logs) > 1e-6
 
 
-@given(own.attention(2, 4), own.value_projections(3))
-@settings(max_examples=100)
-def test_T1f_a_non_smoothing_limit_is_above_the_floor(A, projection):
-    result = verdict(A=A, H=projection[0])
-    n = len(A)
-    delta_squared = sum((p - Fraction(1, n)) ** 2 for p in exact_stationary(A, [list(range(n))]))
-    if result.verdict == "NON_SMOOTHING" and result.tends_to == "constant" and result.limit:
-        floor = 1 / np.sqrt(n * float(delta_squared)) if delta_squared else np.inf
-        assert result.limit >= floor * (1 - 1e-12)
-        assert result.limit > 1 / np.sqrt(n - 1) * (1 - 1e-12)
-
-
-@given(st.integers(2, 5), st.integers(1, 4), st.data())
-@settings(max_examples=60)
-def test_T1f_doubly_stochastic_attention_diverges_when_it_does_not_smooth(n, d, data):
-    weight = data.draw(own.fractions(Fraction(1, 10), Fraction(9, 10), 10))
-    A = [[weight * (i == j) + (1 - weight) / n for j in range(n)] for i in range(n)]
-    values = data.draw(st.lists(own.fractions(-1, 0).filter(bool), min_size=d, max_size=d))
-    H = data.draw(own.with_jordan_blocks([(value, 1) for value in values]))
-    result = verdict(A=A, H=H)
-    assert result.verdict == "NON_SMOOTHING"
-    assert result.tends_to == "infinity" and result.limit == np.inf
-
-
 def generic_rank(attention_values, h_values) -> int:
     """T4c: maximum matching of the bipartite graph of dominant pairs, with multiplicity."""
     moduli = np.abs(1 + np.outer(attention_values, h_values))
@@ -78,13 +54,17 @@ def generic_rank(attention_values, h_values) -> int:
     st.data(),
 )
 @settings(max_examples=100)
-def test_T4c_asymptotic_rank_is_the_maximum_matching_of_dominant_pairs(n, values, weight, data):
-    """A = w I + (1 - w) 11^T/n has the eigenvalue w n - 1 times: repeated and tied on purpose."""
+def test_T1f_T4c_the_rank_is_that_of_a_matching_of_dominant_pairs(n, values, weight, data):
+    """A = w I + (1 - w) 11^T/n has the eigenvalue w n - 1 times: repeated and tied on purpose. It
+    is doubly stochastic: HFC/LFC diverges where it does not smooth."""
     A = [[weight * (i == j) + (1 - weight) / n for j in range(n)] for i in range(n)]
     h = [Fraction(value, 2) for value in values]
     H = data.draw(own.with_jordan_blocks([(value, 1) for value in h]))
     expected = generic_rank([float(weight)] * (n - 1) + [1.0], [float(x) for x in h])
-    assert verdict(A=A, H=H).limit_rank == expected
+    found = verdict(A=A, H=H)
+    assert found.limit_rank == expected
+    assert (found.limit == np.inf) == (found.verdict == "NON_SMOOTHING")
+    assert found.verdict == "NON_SMOOTHING" or not all(-1 <= x < 0 for x in h)
     # A state that contains every mode does not exceed what the dominant pairs say.
     drawn = verdict(A=A, H=H, X0=own.general_state(1, n, len(h))).limit_rank
     assert drawn is not None and drawn <= expected
@@ -103,3 +83,9 @@ def test_T2_T4_floats_agree_with_fractions_or_leave_open(case):
         assert not alike or getattr(numerical, name) in (None, getattr(exact, name))
     if numerical.limit is not None and exact.limit is not None:
         assert numerical.limit == pytest.approx(exact.limit, rel=1e-6)
+    if exact.verdict == "NON_SMOOTHING" and exact.tends_to == "constant" and exact.limit:
+        # T1f: 1/(sqrt(n) |pi - 1/n|), above 1/sqrt(n - 1).
+        n = len(A)
+        squared = sum((p - Fraction(1, n)) ** 2 for p in exact_stationary(A, [list(range(n))]))
+        assert squared and exact.limit >= 1 / np.sqrt(n * float(squared)) * (1 - 1e-12)
+        assert exact.limit > 1 / np.sqrt(n - 1) * (1 - 1e-12)
