@@ -23,7 +23,6 @@ from oversmoothing.theory.verdict.verdict import (
     check_depths,
     given_layer,
     heads_verdict,
-    precision,
     rounded_layer,
     verdict,
 )
@@ -131,10 +130,7 @@ class Layer:
             from oversmoothing.theory.spectra.heads import layer_of_heads
 
             return layer_of_heads(*self._stacked_heads())
-        g = self._given
-        if precision(g["A"]) is None or g["logits"] is not None:
-            return given_layer(**g, X0=None)[0]
-        return rounded_layer(g["A"], g["H"], g["W"], None, False)[0][0]
+        return rounded_layer(**self._given, X0=None, exact=False)[0][0]
 
     def _stacked_heads(self) -> tuple[Any, Any]:
         assert self._heads is not None

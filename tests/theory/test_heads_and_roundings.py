@@ -285,7 +285,7 @@ def test_weights_stay_what_they_are_beside_an_attention_of_less_precision():
     mixed = float32([[0.7, 0.3], [0.4, 0.6]])
     for A, W in ((HALVES, float32([[0.25, 0.5], [0.0, 1.0]])), (mixed, THIRD)):
         for given in ((None, W), (W.T, None)):
-            (case, _), _ = room.rounded_layer(A, *given, None, False)
+            (case, _), _ = room.rounded_layer(A, None, *given, None, False)
             assert np.array_equal(case.H, W.T)
 
 

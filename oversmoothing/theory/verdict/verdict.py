@@ -149,9 +149,9 @@ def precision(value: Any) -> str | None:
 
 
 def rounded_layer(
-    A: Any, H: Any, W: Any, X0: Any, exact: bool
+    A: Any, logits: Any, H: Any, W: Any, X0: Any, exact: bool
 ) -> tuple[tuple[Layer, Entries | None], float | None]:
-    """(layer and start, how well the layer is known relative to itself) for an A of a type in EPS.
+    """(layer and start, how well the layer is known relative to itself, of an A of a type in EPS).
 
     None where they are taken as they are written: rows that sum to 1 in float64 too, with short
     numbers, which nobody gets by rounding, or where `exact` is asked for (a start, a certificate).
@@ -159,7 +159,8 @@ def rounded_layer(
     the rows have to be divided by their sums.
     """
     kind = precision(A)
-    assert kind is not None
+    if kind is None or logits is not None:
+        return given_layer(A, logits, H, W, X0), None
     table = np.array(rows_of(A, "A"))
     sums = np.abs(table.sum(axis=1) - 1)
     if (sums <= row_sum_tolerance(len(table))).all():
@@ -189,7 +190,7 @@ def _is_short(value: Any) -> bool:
     return bool((mantissas == np.round(mantissas)).all())
 
 
-def within(result: Verdict, kind: str, error: float) -> Verdict:
+def within(result: Verdict, kind: str | None, error: float) -> Verdict:
     """A verdict found for numbers known to `error` of themselves, from an A of `kind`, in words."""
     said = (
         f" A is {kind}: its rows were divided by their sums in float64, and each number is taken "
@@ -299,13 +300,10 @@ def verdict(
                 f"{name} has shape {list(shape)}, and a verdict is on one matrix: call it for each "
                 f"{name}[i], or for the heads of one layer together heads_verdict"
             )
-    depths, kind = check_depths(depth), precision(A)
-    if kind is None or logits is not None:
-        return answer(*given_layer(A, logits, H, W, X0), depths, exact_binary, thorough)
-    (case, start), error = rounded_layer(A, H, W, X0, X0 is not None or exact_binary)
-    if error is None:
-        return answer(case, start, depths, exact_binary, thorough)
-    return within(answer(case, None, depths, relative=error), kind, error)
+    depths, exact = check_depths(depth), X0 is not None or exact_binary
+    (case, start), error = rounded_layer(A, logits, H, W, X0, exact)
+    result = answer(case, start, depths, exact_binary, thorough, relative=error or UNIT)
+    return result if error is None else within(result, precision(A), error)
 
 
 NO_DEPTH = "with parameters there is no HFC/LFC at a depth: set them by subs, or leave depth out"
