@@ -321,6 +321,11 @@ HALF, BOTH = constant(0.5), periodic(1.0, -1.0)
     ([BOTH, periodic(-1.0, 1.0)], 1, constant(-1.0), constant(0.0)),
     # The last digit of a float is no difference.
     ([periodic(0.1 + 0.2, 0.3)], 2, None, None),
-)
+    # Periods of up to 240 layers.
+    ([periodic(1.0, *[0.5] * 15), periodic(*[0.25] * 15)], 2, None,
+     periodic(*[0.625 if k % 16 == 0 else 0.375 for k in range(240)])),
+    ([periodic(*[0.5] * 16), periodic(*[0.25] * 17)], 2, None, None),
+    ([periodic(*[0.5] * 241)], 2, None, None),
+)  # fmt: skip
 def test_T14i_cos_min_and_cos_mean_over_residues(limits, features, least, average):
     assert [over_pairs(limits, of, features) for of in (min, fmean)] == [least, average]

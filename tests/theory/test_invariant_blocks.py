@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 from random import Random
 
 import flint
@@ -12,7 +13,7 @@ import pytest
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.spectra.blocks import invariant_blocks
 from tests.support.cases import cases
-from tests.support.tables import rational
+from tests.support.tables import identity, rational
 
 
 def balls(rows, error=0.0):
@@ -104,30 +105,22 @@ def test_every_matrix_of_the_cell_has_its_eigenvalues_and_projectors_in_the_ball
     M = _MATRICES[name]
     exact = rational(member(M, Random(seed)))
     with at_precision(512):
-        values = eigenvalues(exact)
-        table = flint.acb_mat(exact)
-        k = len(values)
+        values, table = eigenvalues(exact), flint.acb_mat(exact)
+        one = flint.acb_mat(rational(identity(len(M))))
         with at_precision(192):
             ways = list(invariant_blocks(in_balls(M)))
         assert ways
-        for blocks in ways:
-            for block in blocks.blocks:
-                inside = [x for x in values if block.value.overlaps(x)]
-                assert len(inside) >= len(block)
-                if block.real:
-                    assert block.value.imag == 0
-                if len(block) > 1 or len(inside) > 1:
-                    continue
-                # P = product over the other eigenvalues of (M - x) / (value - x).
-                others = list(values)
-                others.remove(inside[0])
-                identity = flint.acb_mat([[int(i == j) for j in range(k)] for i in range(k)])
-                P = identity
-                for x in others:
-                    P = P * (table - identity * x) * (1 / (inside[0] - x))
-                c = block.columns[0]
-                for i in range(k):
-                    for j in range(k):
-                        ball = blocks.basis[i][c] * blocks.inverse[c][j]
-                        assert ball.overlaps(P[i, j])
-                        assert float(ball.real.rad()) < 1e-9 * (1 + float(abs(P[i, j]).mid()))
+        for blocks, block in ((way, block) for way in ways for block in way.blocks):
+            inside = [x for x in values if block.value.overlaps(x)]
+            assert len(inside) >= len(block)
+            assert block.value.imag == 0 or not block.real
+            if len(block) > 1 or len(inside) > 1:
+                continue
+            # P = product over the other eigenvalues of (M - x) / (value - x).
+            others = [x for x in values if x is not inside[0]]
+            P = prod(((table - one * x) * (1 / (inside[0] - x)) for x in others), start=one)
+            (c,) = block.columns
+            for i, j in np.ndindex(M.shape):
+                ball = blocks.basis[i][c] * blocks.inverse[c][j]
+                assert ball.overlaps(P[i, j])
+                assert float(ball.real.rad()) < 1e-9 * (1 + float(abs(P[i, j]).mid()))

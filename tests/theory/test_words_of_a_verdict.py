@@ -1,4 +1,4 @@
-"""T4e, T14e-T14h: the sentences of a verdict, and limits over several pairs of tokens, by hand."""
+"""T4e, T14e-T14h: the sentences of a verdict, by hand."""
 
 from __future__ import annotations
 
@@ -19,26 +19,14 @@ from oversmoothing.theory.layer.layer import EXACT_SIZE
 from oversmoothing.theory.numbers.rounding import ratio_text
 from oversmoothing.theory.verdict.answer import announced, limit_words, number, shown, token_words
 from oversmoothing.theory.verdict.by_cells import LARGEST_SIDE
-from oversmoothing.theory.verdict.cosines import (
-    OSCILLATES,
-    UNDEFINED,
-    CosineLimit,
-    TokenLimits,
-    over_pairs,
-)
+from oversmoothing.theory.verdict.cosines import OSCILLATES, UNDEFINED, TokenLimits
 from oversmoothing.theory.verdict.leading import TokenGrowth
 from oversmoothing.theory.verdict.limits import Limits
 from oversmoothing.theory.verdict.stages import BALL_SIZE
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.support.cases import cases
 from tests.support.tables import floats, matrix
-
-
-def periodic(*values):
-    return CosineLimit("periodic", values)
-
-
-HALF = CosineLimit("constant", (0.5,))
+from tests.theory.test_cosines_by_hand import HALF, constant, periodic
 
 
 @pytest.mark.parametrize(("H", "does"), [("0 1; 0 0", "tends to 0"), ("0", "tends to a constant")])
@@ -93,7 +81,7 @@ def test_T4e_T5a_limits_and_their_horizon_in_words(said, text):
 
 
 ONE, TWO, GONE = TokenGrowth(2.0, 0), TokenGrowth(0.5, 1), TokenGrowth(0.0, 0)
-PAIR = {(0, 1): CosineLimit("constant", (1.0,))}
+PAIR = {(0, 1): constant(1.0)}
 DIFFER = " Its tokens do not all grow alike: like "
 EIGHTHS = [0.125 * k for k in range(7)]
 
@@ -129,16 +117,6 @@ EIGHTHS = [0.125 * k for k in range(7)]
 def test_T14_what_tokens_do_in_words(growth, cosines, least, average, text):
     said = token_words(TokenLimits(growth, cosines, least, average))
     assert said.startswith(text) if text.endswith("...") else said == text
-
-
-# --- over pairs ---
-
-
-def test_T14h_residues_are_joined_up_to_the_longest_period():
-    short, long = periodic(1.0, *[0.5] * 15), periodic(*[0.25] * 15)
-    assert len(over_pairs([short, long], np.mean, 2).values) == 240
-    assert over_pairs([periodic(*[0.5] * 16), periodic(*[0.25] * 17)], np.mean, 2) is None
-    assert over_pairs([periodic(*[0.5] * 241)], np.mean, 2) is None
 
 
 def test_a_radius_of_which_rounding_leaves_no_digit_is_said_by_its_bounds():
