@@ -12,12 +12,12 @@ from oversmoothing.theory.certificate import certify
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import Number
-from oversmoothing.theory.proofs import instances as exact
 from oversmoothing.theory.support.files import to_json
 from oversmoothing.theory.verdict.verdict import verdict
 from tests.corpora.theory import near_tie
 from tests.support.cases import cases
 from tests.support.right_radii import right_radii
+from tests.support.tables import matrix
 
 A2 = [["3/4", "1/4"], ["1/4", "3/4"]]
 TIE = Fraction(-4, 3)
@@ -165,18 +165,16 @@ def test_binary_numbers_at_a_tie_are_at_no_distance_from_it():
     assert "A relative change" not in found.reason
 
 
-@pytest.mark.parametrize(
-    ("A", "H", "consensus", "quotient"),
-    [
-        # The eigenvalues of A turn, and those of H.
-        ("1/2 1/3 1/6; 1/6 1/2 1/3; 1/3 1/6 1/2", "-1/3", "2/3", None),
-        ("3/4 1/4; 1/4 3/4", "0 -3/4; 3/4 -1", "3/4", None),
-        ("3/4 1/4; 1/4 3/4", "0 -4/3; 4/3 0", "5/3", None),
-        ("3/4 1/4; 1/4 3/4", "0 -8/3; 8/3 0", None, "5/3"),
-        ("1/2 1/2; 1/2 1/2", "0 -1; 1 1", None, "1"),
-    ],
+@cases(
+    "A, H, consensus, quotient",
+    # The eigenvalues of A turn, and those of H.
+    ("1/2 1/3 1/6; 1/6 1/2 1/3; 1/3 1/6 1/2", "-1/3", "2/3", None),
+    ("AA", "0 -3/4; 3/4 -1", "3/4", None),
+    ("AA", "0 -4/3; 4/3 0", "5/3", None),
+    ("AA", "0 -8/3; 8/3 0", None, "5/3"),
+    ("FLAT", "0 -1; 1 1", None, "1"),
 )
 def test_a_radius_that_is_a_fraction_is_given_as_one(A, H, consensus, quotient):
-    answer = verdict(A=exact.matrix(A), H=exact.matrix(H))
+    answer = verdict(A=matrix(A), H=matrix(H))
     for radius, known in ((answer.rho_consensus, consensus), (answer.rho_quotient, quotient)):
         assert radius.exact == (known and Fraction(known))

@@ -25,9 +25,7 @@ def test_an_outcome_is_its_name():
 
 
 def test_a_verdict_reads_as_sentences():
-    found = oversmoothing.verdict(
-        A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-3/2"]], X0=[[1], [2]], depth=[1, 100]
-    )
+    found = verdict(A=matrix("AA"), H=[["-3/2"]], X0=[[1], [2]], depth=[1, 100])
     lines = str(found).splitlines()
     # The question, the answer and how it is known, the numbers, why, and the depths asked.
     assert lines[0] == "Does it smooth?" and lines[1].startswith("  SMOOTHING: yes, from almost ")

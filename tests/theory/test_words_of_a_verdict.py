@@ -32,8 +32,7 @@ from tests.theory.test_cosines_by_hand import HALF, constant, periodic
 @pytest.mark.parametrize(("H", "does"), [("0 1; 0 0", "tends to 0"), ("0", "tends to a constant")])
 def test_at_a_tie_what_slower_terms_do_stands_in_the_first_lines(H, does):
     """T6b; generic first, then for one X_0."""
-    A = matrix("1/2 1/2; 1/2 1/2")
-    H = matrix(H)
+    A, H = matrix("FLAT"), matrix(H)
     lines = str(verdict(A=A, H=H)).splitlines()
     assert "slower terms decide" in lines[1] and lines[2] == f"  by these HFC/LFC {does}"
     X0 = [["1", "2"][: len(H)], ["3", "5"][: len(H)]]
