@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from itertools import product
-from math import ceil, factorial, inf, prod
+from math import ceil, factorial, prod
 from typing import Any
 
 import flint
@@ -198,9 +198,8 @@ def resolvent(
     A [n, n] and H [d, d] are rational; nothing else is asked of them.
     """
     step, start = in_integers(A, H, X0, others)
+    most = int(min(start.nrows() * start.ncols(), (work / step.bits) ** 0.25 + 1))
     for prime in PRIMES:
-        size = start.nrows() * start.ncols()
-        most = size if work == inf else min(size, int((work / step.bits) ** 0.25) + 1)
         degree = _rank(step, start, prime, most)
         if degree is None or degree**4 * step.bits > work:
             return None
@@ -261,21 +260,15 @@ def in_integers(
 
 def _rank(step: _Step, start: flint.fmpz_mat, prime: int, most: int) -> int | None:
     """That of all states modulo a prime; None where it exceeds `most`."""
-    size = start.nrows() * start.ncols()
     # Of Z -> A Z W, which spans the same.
     A, W, state = (flint.nmod_mat(M, prime) for M in (step.A, step.W, start))
-    entries, count = list[flint.nmod](), 8
-    while True:
-        count = min(2 * count, size + 1, most + 1)
-        while len(entries) < count * size:
-            entries += state.entries()
-            state = A * state * W
-        # Krylov vectors: once one depends on those before it, so do all that follow.
-        rank = int(flint.nmod_mat(count, size, entries, prime).rank())
-        if rank < count:
-            return rank
-        if count == most + 1:
-            return None
+    entries = list[flint.nmod]()
+    for _ in range(most + 1):
+        entries += state.entries()
+        state = A * state * W
+    # Krylov vectors: once one depends on those before it, so do all that follow.
+    rank = int(flint.nmod_mat(most + 1, len(entries) // (most + 1), entries, prime).rank())
+    return rank if rank <= most else None
 
 
 # Bits from which on roots are compared, at which they are matched to the pairs that they can be,
