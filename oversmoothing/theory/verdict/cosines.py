@@ -9,6 +9,7 @@ values are no limit, and equal ones are a limit where structure says so.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -221,13 +222,11 @@ class TokensOfStart:
             return UNDEFINED
         if not (isinstance(first, Part) and isinstance(second, Part)):
             return None
-        tokens, period, turns = (first, second), None, True
-        try:
-            try:
-                period = leading.period_of(tokens)
-            except leading.UnknownPhaseError:
-                # Two values may then be those of two residues.
-                turns = False
+        tokens, period, turns = (first, second), None, False
+        with suppress(OutOfReachError, _UnsettledError):
+            # Of phases that are not known two values may be those of two residues.
+            with suppress(leading.UnknownPhaseError):
+                period, turns = leading.period_of(tokens), True
             if period is not None:
                 return self._by_residue(pair, tokens, period)
             last, (low, high) = None, (flint.arb("-inf"), flint.arb("inf"))
@@ -242,8 +241,6 @@ class TokensOfStart:
                     return OSCILLATES if turns else None
             if last is not None and keep_their_angle(pair, tokens, self._series):
                 return CosineLimit("constant", (leading.rounded(last),))
-        except (OutOfReachError, _UnsettledError):
-            pass
         return None
 
     def _by_residue(self, pair: Pair, tokens: tuple[Part, Part], period: int) -> CosineLimit | None:

@@ -12,6 +12,7 @@ first layers are looked at in integers.
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
@@ -95,7 +96,7 @@ def start_content(
     consensus = _consensus(transform, whole, ((A, H), *others))
     comparison = first = None
     behaviour = UNKNOWN
-    try:
+    with suppress(OutOfReachError):
         if hfc.is_zero or consensus.is_zero:
             # X_0 is not 0: it has one of them.
             comparison = 1 if hfc.is_zero else -1
@@ -106,8 +107,6 @@ def start_content(
             first = onset_of_start(
                 (whole, hfc, mean), changes(A, H, X0, others), behaviour.tends_to
             )
-    except OutOfReachError:
-        pass
     return Content(
         None if whole.dies else comparison,
         whole.dies,
