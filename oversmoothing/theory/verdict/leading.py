@@ -176,9 +176,8 @@ def leading_rank(whole: Part, shape: tuple[int, int]) -> int | None:
     pairs = [pair for root in growth.roots for pair in whole.order.pairs(root)]
     upper = min(shape) if whole.order.several else rank_bound(pairs, growth.power)
     bits = working_bits(whole)
-    lower = rank_seen(whole.directions(bits), shape[1], bits, upper)
-    if lower == upper:
-        return lower
+    if has_rank(whole.directions(bits), shape[1], bits, upper):
+        return upper
     if whole.all_conjugates_lead:
         return rational_rank(whole, shape)
     if len(growth.roots) == 1:
@@ -186,16 +185,12 @@ def leading_rank(whole: Part, shape: tuple[int, int]) -> int | None:
     return None
 
 
-def rank_seen(table: Table, d: int, bits: int, most: int) -> int:
-    """A lower bound of the rank of the leading sum [n, d] by its coefficients; `most` is enough."""
-    rank = 0
+def has_rank(table: Table, d: int, bits: int, rank: int) -> bool:
+    """Whether the leading sum [n, d], by its coefficients, is shown to have that rank somewhere."""
+    depths = range(_LOOKS if len(table) > 1 else 1)
     with at_precision(bits):
-        for depth in range(_LOOKS if len(table) > 1 else 1):
-            row = leading_sum(table, depth, bits)
-            rank = max(rank, ball_rank([row[j::d] for j in range(d)]))
-            if rank >= most:
-                break
-    return rank
+        sums = (leading_sum(table, depth, bits) for depth in depths)
+        return any(ball_rank([row[j::d] for j in range(d)]) >= rank for row in sums)
 
 
 def leading_sum(table: Table, depth: int, bits: int) -> list[flint.acb]:

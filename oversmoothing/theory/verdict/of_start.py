@@ -317,7 +317,7 @@ class _Parts:
             if accurate and narrow:
                 break
         bound = min(rank_bound(leads), n, d)
-        rank = bound if leading.rank_seen(table, d, bits, bound) == bound else None
+        rank = bound if leading.has_rank(table, d, bits, bound) else None
         limits = infinite(rank) if open_.tends_to else Limits(tends_to, limit, rank)
         if turns:
             return Decided(outcome, limits)
