@@ -65,11 +65,9 @@ def _are_parallel(tokens: tuple[Part, Part]) -> bool:
     first, second = tokens
     if first.factors != second.factors:
         return False
-    a = next(p for p in first.numerators if not p.is_zero())
-    b = second.numerators[first.numerators.index(a)]
-    top, bottom = int(a[int(a.degree())]), int(b[int(a.degree())])
-    rows = zip(first.numerators, second.numerators, strict=True)
-    return all(p * bottom == q * top for p, q in rows)
+    powers = range(int(first.denominator.degree()))
+    rows = [[p[k] for p in token.numerators for k in powers] for token in tokens]
+    return int(flint.fmpz_mat(rows).rank()) == 1
 
 
 def _are_apart(tokens: tuple[Part, Part]) -> bool:
