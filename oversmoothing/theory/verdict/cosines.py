@@ -188,12 +188,10 @@ class TokensOfStart:
         if self._sides is None:
             return None
         hfc, mean = self._sides
-        try:
-            if mean.dies or not _is_never_small(mean):
-                return None
-            return mean if hfc.dies or compare_growth(hfc, mean) < 0 else None
-        except OutOfReachError:
-            return None
+        with suppress(OutOfReachError):
+            if not mean.dies and _is_never_small(mean):
+                return mean if hfc.dies or compare_growth(hfc, mean) < 0 else None
+        return None
 
     @cached_property
     def growth(self) -> tuple[leading.TokenGrowth | None, ...]:
