@@ -122,7 +122,8 @@ class Series:
     def peak(self) -> float:
         """A layer from which each term of the rest only loses against the leading ones."""
         loses = ~self.leads & (self.rate.real < 0) & np.isfinite(self.rate.real)
-        layers = self.power[loses] / -self.rate.real[loses]
+        with np.errstate(over="ignore"):
+            layers = self.power[loses] / -self.rate.real[loses]
         return float(max(self.power.max(initial=0) + 1, layers.max(initial=0)))
 
     def outweighs(self, layer: int) -> bool:
@@ -276,7 +277,7 @@ def _moves_from(sides: Sides, sign: int) -> int | None:
 
 def _settled(first: float, holds: Callable[[float], bool]) -> int | None:
     """A layer from `first` on for which this holds, among doublings; None up to the farthest."""
-    layer = math.ceil(first)
+    layer = math.ceil(min(first, _FARTHEST))
     while layer < _FARTHEST:
         if holds(float(layer)):
             return layer
