@@ -209,9 +209,9 @@ def test_T10_symmetric_matrices_with_repeated_eigenvalues_are_enclosed():
 
 def test_components_are_those_of_the_graph_of_touching_discs():
     rng = np.random.default_rng(5)
-    for k in (1, 2, 7, 40):
-        centres = rng.standard_normal(k) + 1j * rng.standard_normal(k)
-        radii = rng.random(k) * 0.4
+    drawn = [(rng.standard_normal((k, 2)) @ (1, 1j), rng.random(k) * 0.4) for k in (1, 2, 7, 40)]
+    # A chain in any order.
+    for centres, radii in (*drawn, (rng.permutation(40) + 0j, np.full(40, 0.5))):
         touch = np.abs(centres[:, None] - centres) <= radii[:, None] + radii
         count, right = connected_components(touch, directed=False)
         # The same but for the names, which are 0, 1, ...
@@ -385,6 +385,13 @@ def test_T10_the_bounds_hold_for_points_of_the_discs_in_fractions():
         for p, q in product((-1, 0, 1), repeat=2):
             x, y = Fraction(a) + p * Fraction(r), Fraction(h) + q * Fraction(s)
             assert Fraction(found.low) <= abs(1 + x * y) <= Fraction(found.high)
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_T10_both_eigenvalues_of_two_discs_that_touch_may_lie_in_either(order):
+    pair = discs(np.array([0.25, 0.5])[order].tolist(), 0.125)
+    assert quotient_radius(pair, discs([1.0], 0.0)).low == pytest.approx(1.125)
+    assert quotient_radius(discs([0.5], 0.0), pair).low == pytest.approx(1.0625)
 
 
 def test_only_an_exact_zero_gives_exactly_one():

@@ -263,7 +263,9 @@ def test_short_attention_is_taken_at_its_word_beside_short_weights_alone():
     short = float32([[0.25, 0.5], [0.0, 1.0]])
     for weights in ({"H": short}, {"W": short}, {"W": (short, short)}):
         assert "A is float32" not in verdict(A=HALVES, **weights).reason
-    assert verdict(A=HALVES, H=[[-2.0]], X0=[[1.0], [0.0]]).verdict == "TIE"
+    # And beside numbers of no such type.
+    for start in (None, [[1.0], [0.0]]):
+        assert verdict(A=HALVES, H=[[-2.0]], X0=start).verdict == "TIE"
     for weights in ({"H": THIRD}, {"W": THIRD}, {"W": (THIRD, short)}, {"W": (short, THIRD)}):
         assert "A is float32: its rows were divided" in verdict(A=HALVES, **weights).reason
 

@@ -105,6 +105,13 @@ def test_the_json_object_of_a_verdict_has_every_field_and_no_infinity():
     assert "hfc_lfc" not in bare.to_json_object() and bare.to_json_object()["rate"] is None
 
 
+def test_a_verdict_prints_as_its_answer_without_the_spectra():
+    found = verdict(A=floats("AA"), H=[[0.5]])
+    text = repr(found)
+    assert text.startswith("Verdict(verdict='SMOOTHING'") and "Spectrum" not in text
+    assert found.attention is not None and found.value is not None
+
+
 def test_a_verdict_says_whether_it_is_about_the_numbers_or_all_that_rounds_to_them():
     # The float nearest to -4/3 is on one side of the tie, the fraction on it.
     A = floats("AA")

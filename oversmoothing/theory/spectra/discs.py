@@ -298,14 +298,18 @@ def components(centres: Complex, radii: Array) -> NDArray[np.intp]:
 
 
 def _labels(touching: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The component of each disc [..., k], by which of them touch [..., k, k]."""
-    places = np.arange(touching.shape[-1])
-    first, known = np.broadcast_to(places, touching.shape[:-1]), False
+    """The component of each disc [m, k], by which of them touch [m, k, k]."""
+    m, k = touching.shape[:2]
+    stack, places = np.arange(m)[:, None], np.arange(k)
+    first, known = np.tile(places, (m, 1)), False
     while not known:
-        # The first of those that each touches, or of those that that one does, until none is left.
-        nearer = np.where(touching, first[..., None, :], len(places)).min(axis=-1)
-        nearer = np.take_along_axis(nearer, nearer, axis=-1)
-        first, known = nearer, np.array_equal(nearer, first)
+        # All that have one first follow where any of them touches an earlier one: chains of k
+        # discs in any order are joined in some log k rounds.
+        before, nearer = first, np.where(touching, first[:, None, :], k).min(axis=-1)
+        first = before.copy()
+        np.minimum.at(first, (stack, before), nearer)
+        first = first[stack, first]
+        known = np.array_equal(first, before)
     number = np.cumsum(first == places, axis=-1) - 1
     return np.take_along_axis(number, first, axis=-1)
 

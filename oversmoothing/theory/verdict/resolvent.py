@@ -201,7 +201,7 @@ def resolvent(
     most = int(min(start.nrows() * start.ncols(), (work / step.bits) ** 0.25 + 1))
     for prime in PRIMES:
         degree = _rank(step, start, prime, most)
-        if degree is None or degree**4 * step.bits > work:
+        if degree**4 * step.bits > work:
             return None
         states = [start]
         for _ in range(degree):
@@ -258,17 +258,19 @@ def in_integers(
     return _Step(a, h.transpose(), int(s * t)), start
 
 
-def _rank(step: _Step, start: flint.fmpz_mat, prime: int, most: int) -> int | None:
-    """That of all states modulo a prime; None where it exceeds `most`."""
+def _rank(step: _Step, start: flint.fmpz_mat, prime: int, most: int) -> int:
+    """That of all states modulo a prime, most + 1 where it is larger."""
     # Of Z -> A Z W, which spans the same.
     A, W, state = (flint.nmod_mat(M, prime) for M in (step.A, step.W, start))
-    entries = list[flint.nmod]()
-    for _ in range(most + 1):
-        entries += state.entries()
-        state = A * state * W
+    entries, size, count, rank = list[flint.nmod](), start.nrows() * start.ncols(), 0, 0
     # Krylov vectors: once one depends on those before it, so do all that follow.
-    rank = int(flint.nmod_mat(most + 1, len(entries) // (most + 1), entries, prime).rank())
-    return rank if rank <= most else None
+    while rank == count <= most:
+        count = min(2 * count + 8, most + 1)
+        while len(entries) < count * size:
+            entries += state.entries()
+            state = A * state * W
+        rank = int(flint.nmod_mat(count, size, entries, prime).rank())
+    return rank
 
 
 # Bits from which on roots are compared, at which they are matched to the pairs that they can be,
