@@ -93,8 +93,8 @@ def check_exact(seed: int) -> None:
     assert sum(pair.multiplicity for pair in pairs) == layer.n * layer.d
     # The vectors of rational pairs are independent.
     vectors = (vector for pair in pairs for chain in pair.right for vector in chain)
-    rows = [state(vector).ravel() for vector in vectors if all(
-        u.is_rational and v.is_rational for u, v in vector)]  # fmt: skip
+    known = (vector for vector in vectors if all(x.is_rational for pair in vector for x in pair))
+    rows = [state(vector).ravel() for vector in known]
     assert not rows or rational(rows).rank() == len(rows)
     answer = layer.verdict()
     sides = {pair.consensus for pair in pairs.dominant}
