@@ -7,6 +7,7 @@ import torch
 from oversmoothing.experiments.ladder import linear as module
 from oversmoothing.experiments.ladder.linear import Lift, lifted_state, linear_state
 from oversmoothing.experiments.ladder.recording import Recording, log_energies
+from tests.experiments.test_predict_ladder import linear_recording
 
 FEW = 12  # functions
 
@@ -58,6 +59,13 @@ def test_p6_lifted_is_exact_where_the_layers_are_linear_in_the_lift(prefix):
     states = linear_state(known), found
     plain, own = (np.square(each.predict(known.start) - known.change).sum() for each in states)
     assert plain > 10 * own
+
+
+@pytest.mark.usefixtures("_unpenalised")
+def test_p6_lifted_holds_all_that_p6_does():
+    known = linear_recording(images=60)
+    logs = lifted_state(known, functions=FEW).logs(known.start).reshape(len(known), -1, 2)
+    np.testing.assert_allclose(logs, known.logs, atol=1e-3)
 
 
 def test_the_lift_is_centred_at_each_position_and_drawn_by_the_seed():

@@ -24,6 +24,7 @@ def test_every_case_is_certified_or_says_why(folder):
     decided = table[table["verdict"] == "SMOOTHING"]
     assert (decided["margin_low"] > 0).all()
     assert "certified" in result.words()
+    assert f"; {table['seconds'].median():.2g} s a spectrum" in " ".join(result.words().split())
 
 
 def test_the_command_prints_the_share(folder, tmp_path, told):

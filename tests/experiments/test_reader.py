@@ -113,6 +113,11 @@ def post_by_hand(b: Block, x: Tensor) -> Tensor:
     return norm(b.two, x + b.ffn(x))
 
 
+def post_rms(b: Block, x: Tensor) -> Tensor:
+    x = functional.rms_norm(x + b.attend(x), (D,), b.size)
+    return functional.rms_norm(x + b.ffn(x), (D,), b.size)
+
+
 def parallel(b: Block, x: Tensor) -> Tensor:
     return x + b.attend(b.one(x)) + b.ffn(b.two(x))
 
@@ -218,6 +223,8 @@ READ: dict[str, tuple[type[Block], str]] = {
         2 * torch.tanh(b.split(b.q(y)) @ b.split(b.k(y)).mT / 2)).softmax(-1)), "pre"),
     "Post-LN": (variant(forward=post), "post"),
     "Post-LN written out": (variant(forward=post_by_hand), "post"),
+    "Post-LN by RMS": (variant(forward=post_rms), "post"),
+    "Post-LN, then scaled": (variant(forward=lambda b, x: 1.5 * post(b, x)), "post"),
     "in parallel": (variant(forward=parallel), "parallel"),
     "norms behind": (variant(forward=sandwich), "pre"),
     "in place": (variant(forward=in_place), "pre"),
@@ -257,6 +264,18 @@ def test_what_is_within_the_form_is_read_and_recomputed(name):
         H = net.blocks[0].v.weight.T.double() @ net.blocks[0].o.weight.T.double() * scale
         torch.testing.assert_close(model.layers[0].heads.total(), H.detach(), atol=1e-5, rtol=0)
         assert model.layers[0].plain and model.layers[0].scaling == pytest.approx(R**-0.5)
+
+
+@pytest.mark.parametrize("name", ["Post-LN", "Post-LN written out", "Post-LN, then scaled"])
+def test_a_norm_behind_the_last_layer_is_no_part_of_it(name):
+    """Before any training a norm of a norm has the form of one."""
+    net, behind = Net(READ[name][0]).eval(), nn.LayerNorm(D)
+    for norm in (block.two for block in net.blocks):
+        norm.reset_parameters()
+    nn.init.constant_(behind.weight, 2.0)
+    model, X = describe(nn.Sequential(net, behind)), torch.randn(3, 7, 5)
+    torch.testing.assert_close(extract(model, X).traces[-1].after_ffn, net(X), atol=1e-5, rtol=0)
+    assert model.layers[-1].norm_ffn.eps == pytest.approx(1e-5, rel=1e-3)
 
 
 # Of two layers that do the same with other numbers: what is changed in the second one.

@@ -65,7 +65,7 @@ def test_behind_a_sink_token_stands_what_stood_there_without_it():
         torch.testing.assert_close(found[f"{name}_without_large"], without[name])
 
 
-@pytest.mark.parametrize(("cls", "registers"), [(True, 2), (False, 3), (False, 0)])
+@pytest.mark.parametrize(("cls", "registers"), [(True, 2), (False, 3), (True, 0), (False, 0)])
 def test_registers_and_cls_are_left_out_by_their_number(cls, registers):
     """Each part as if it were a state of its own, raw and without its largest direction."""
     X = draw(14, 6) + 1

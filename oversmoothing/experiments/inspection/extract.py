@@ -300,7 +300,6 @@ class Watch:
     traces: list[Trace] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
     stream: Tensor | None = None  # as the last layer gave it, and as traces have it
-
     kept: Tensor | None = None  # `keep` on the CPU, where it says what to do next
 
     def run(self, batch: Any) -> Extraction:

@@ -259,7 +259,7 @@ def certified_attention(model: Model, inputs: Sequence[Any]) -> Result:
     says = (
         f"{len(table)} cases: {share:.1f} % certified ({counts}); largest disc radius median "
         f"{table['largest_radius'].median():.1e}, worst {table['largest_radius'].max():.1e}; "
-        f"{1000 * table['seconds'].median():.2g} ms a spectrum (median)"
+        f"{table['seconds'].median():.2g} s a spectrum (median)"
     )
     left = [
         f"undecided: layer {row.layer}, head {row.head}, image {row.image}: {row.reason}"

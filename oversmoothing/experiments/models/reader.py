@@ -342,9 +342,11 @@ def _sequential(g: Graph, r: Reading, p: int, q: int, out: int, behind: Norm) ->
 
 
 def _norm_behind(g: Graph, r: Reading, out: int) -> None:
-    """The norm behind the FFN's sum `out`, in one operation or several: the last of its form."""
+    """The norm behind the FFN's sum `out`, in one operation or several: the first of its form, and
+    what gains and shifts make of it. A norm behind that one is no part of it."""
     for v in range(out + 1, min(out + WRITTEN, len(g.values))):
-        if g.op(v) not in MOVES and g.from_(v, out):
+        further = r.end == out or g.only(v, r.end, (*ADD, *SCALES)) == r.end
+        if further and g.op(v) not in MOVES and g.from_(v, out):
             fitted = norm_of(g, out, v)
             if fitted and fitted.kind != "none":
                 r.end, r.norm_ffn = v, fitted
