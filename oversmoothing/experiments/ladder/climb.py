@@ -261,9 +261,8 @@ def split_inputs(
 
     Images of a folder, texts of a file (one a line, cut to `tokens`), looked for here, then within
     `data_dir`. Where no images are named: the model's usual ones (digits: their validation images),
-    else CIFAR-100. calibration, held_out: how many;
-    held_out_from: leave out the first so many of the held-out draw. Raises `InputError` where there
-    are too few.
+    else CIFAR-100. calibration, held_out: how many; held_out_from: leave out the first so many of
+    the held-out draw. Raises `InputError` where there are too few.
     """
     first = calibration + held_out_from
     wanted = first + held_out

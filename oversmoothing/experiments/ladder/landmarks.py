@@ -57,7 +57,7 @@ class Grid:
         coarse = ((rows % 2 == 0) & (columns % 2 == 0)).flatten().nonzero().squeeze(1)
         half = (side + 1) // 2
         # Odd places of the coarse grid, every second of them, as on a chessboard: few and spread.
-        odd = [(i, j) for i in range(1, half, 2) for j in range(not denser, half, 2)]
+        odd = [(i, j) for i in range(1, half, 2) for j in range(0 if denser else 1, half, 2)]
         fine = torch.tensor([2 * (side * i + j) for i, j in odd if denser or (i + j) % 4 == 2])
         self.context = even + prefix, coarse + prefix
         self.landmarks = coarse + prefix, fine + prefix
