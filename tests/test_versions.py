@@ -18,12 +18,10 @@ import oversmoothing
 from tests.support.lowest_versions import ROOT, constraints, lowest
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-PINNED = {
-    canonicalize_name(name): version
-    for name, version in re.findall(
-        r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text("utf-8"), re.M
-    )
-}
+LINES = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+# Every line that is no comment says one version.
+PINS = (line.split("==") for line in LINES if not line.startswith("#"))
+PINNED = {canonicalize_name(name): version for name, version in PINS}
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 

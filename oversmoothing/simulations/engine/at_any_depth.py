@@ -246,7 +246,7 @@ class _Element:
         if k not in self._rows:
             inside = np.flatnonzero(self._reach[k]).tolist()
             A = flint.fmpq_mat([[self._A[i, j] for j in inside] for i in inside])
-            X0 = flint.fmpq_mat([self._X0.tolist()[i] for i in inside])
+            X0 = flint.fmpq_mat([[self._X0[i, j] for j in range(self._X0.ncols())] for i in inside])
             left = flint.fmpq_mat([[int(i == k) for i in inside]])
             self._rows[k] = self._recurrence(left, A, X0=X0)
         return self._rows[k].at(depth, GOOD_BITS)

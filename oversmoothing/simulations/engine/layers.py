@@ -241,8 +241,8 @@ class Stack:
     def _at(self, layer: int) -> tuple[Given | SoftmaxHeads, HeadMap, float]:
         weights = self.made("weights", self.weights, layer, self._weights)
         attention = self.made("attention", self.attention, layer, self._attention)
-        norms = attention.norms if isinstance(attention, Given) else np.zeros(1)
-        return attention, weights, float((norms * weights.size).sum())
+        given = isinstance(attention, Given)
+        return attention, weights, float((attention.norms * weights.size).sum()) if given else 0.0
 
     def made(self, name: str, rule: Rule, layer: int, make: Callable[[int], Made]) -> Made:
         """make(layer): anew for each layer, of a rule that is the same in all only once."""
