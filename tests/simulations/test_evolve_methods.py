@@ -310,13 +310,12 @@ def test_batches_broadcast_in_every_method(method):
 @pytest.mark.parametrize("method", ["plain", "core", "closed_form", "heads", "following"])
 def test_cuda_gives_what_the_cpu_gives(method):
     rng = np.random.default_rng(0)
-    A, X0 = rng.dirichlet(np.ones(20), size=(2, 20)), rng.standard_normal((20, 16))
-    P, Q = rng.standard_normal((16, 4)) / 4, rng.standard_normal((4, 16)) / 4
+    heads = (3,) if method in ("heads", "following") else ()
+    A, X0 = rng.dirichlet(np.ones(20), size=(2, *heads, 20)), rng.standard_normal((2, 20, 16))
+    P, Q = (rng.standard_normal((*heads, *shape)) / 4 for shape in ((16, 4), (4, 16)))
     if method == "following":
         bias = rng.standard_normal((20, 20))
-        A, method = FromState(*rng.standard_normal((2, 16, 4)), bias), "heads"
-    elif method == "heads":
-        A = A[:, None]
+        A, method = FromState(*rng.standard_normal((2, *heads, 16, 4)), bias), "heads"
     cpu, gpu = (
         evolve_by(method, A=A, W=(P, Q), X0=X0, depth=[0, 50], device=device)
         for device in ("cpu", "cuda")
