@@ -25,7 +25,7 @@ def log_ratio(*, depth: int, **layer: object) -> float:
 def test_lists_arrays_and_tensors_are_the_same_input_and_h_is_the_transpose_of_w():
     H = [[0.0, 0.5], [0.0, 0.0]]
     first, *others = (
-        evolve(A=f(AA), X0=f(np.eye(2).tolist()), depth=7, **H_or_W).metrics()
+        evolve(A=f(AA), X0=f([[1.0, 2.0], [3.0, 5.0]]), depth=7, **H_or_W).metrics()
         for f in (list, np.array, lambda x: torch.tensor(x, dtype=torch.float64))
         for H_or_W in ({"H": f(H)}, {"W": f(np.transpose(H).tolist())})
     )
