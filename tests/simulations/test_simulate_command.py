@@ -11,9 +11,11 @@ import pytest
 from oversmoothing import main
 from oversmoothing.simulations.against_theory.simulate import (
     Configuration,
+    _theory,
     log_spaced_depths,
     simulate,
 )
+from oversmoothing.simulations.engine.layers import Fixed
 from oversmoothing.simulations.generators.attention import ATTENTION
 from oversmoothing.simulations.generators.value_projection import VALUE_PROJECTION
 from tests.support.cases import cases
@@ -154,3 +156,10 @@ def test_attention_that_follows_the_state_has_no_verdict(heads):
     assert record["theory"] == {"kind": "none"} and "follows the state" in out
     # The digits triple (T9).
     assert table["log_hfc_lfc"].iloc[-1] < -20
+
+
+def test_a_slope_is_told_where_the_rate_is_a_number_above_0():
+    A = Fixed(np.array([[[0.75, 0.25], [0.25, 0.75]]]))
+    for h, residual, slope in ((-4.0, True, -math.log(3)), (-1.0, True, None), (0.0, False, None)):
+        found = _theory(A, Fixed(np.array([[[h]]])), residual)[2]
+        assert found == pytest.approx(slope)

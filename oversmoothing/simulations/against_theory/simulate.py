@@ -256,7 +256,9 @@ def _theory(
     if isinstance(attention, Fixed) and isinstance(weights, Fixed):
         answer = heads_verdict(A=first, W=weights.value, residual=residual)
         details = {"kind": "verdict", **answer.to_json_object()}
-        return _verdict_said(answer, proved("T7a")), details, _log(answer.rate)
+        # Where consensus dies no line has the slope.
+        rate = None if answer.rate == math.inf else _log(answer.rate)
+        return _verdict_said(answer, proved("T7a")), details, rate
     exponents = lyapunov_exponents(
         attention=attention, weights=weights, layers=_EXPONENT_LAYERS, residual=residual
     )
