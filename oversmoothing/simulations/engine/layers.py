@@ -241,8 +241,9 @@ class Stack:
     def _at(self, layer: int) -> tuple[Given | SoftmaxHeads, HeadMap, float]:
         weights = self.made("weights", self.weights, layer, self._weights)
         attention = self.made("attention", self.attention, layer, self._attention)
-        given = isinstance(attention, Given)
-        return attention, weights, float((attention.norms * weights.size).sum()) if given else 0.0
+        if not isinstance(attention, Given):
+            return attention, weights, 0.0
+        return attention, weights, float((attention.norms * weights.size).sum())
 
     def made(self, name: str, rule: Rule, layer: int, make: Callable[[int], Made]) -> Made:
         """make(layer): anew for each layer, of a rule that is the same in all only once."""
