@@ -54,9 +54,9 @@ def plain(chromium: Browser, path: Path) -> list[dict[str, str]]:
         heads = work.page.locator("table.claim-record thead th").all_inner_texts()
         assert heads == HEADS
         cells = work.page.locator("table.claim-record tbody td").all_inner_texts()
-    return [
-        dict(zip(HEADS, row, strict=True)) for row in zip(*[iter(cells)] * len(HEADS), strict=True)
-    ]
+    step = len(HEADS)
+    starts = range(0, len(cells), step)
+    return [dict(zip(HEADS, cells[k : k + step], strict=True)) for k in starts]
 
 
 def shown(page: Page) -> list[list[str]]:
