@@ -233,6 +233,8 @@ def test_T5d_depths_at_their_ends_by_each_way(A, H, X0, depth):
     (A2, [[0.5]], [[1.0], [-1.0]], [0, 4], None, [math.inf] * 2),
     (A2, [[-1.0]], X2, [0, 1], None, [1 / 3, math.inf]),
     (SKEW, [[-0.5]], [[1.0], [2.0], [4.0]], [400], None, [1.4645040518764252]),
+    # The condition of its eigenvectors is infinite.
+    (A2, np.eye(3, k=1), [[1.0, 2.0, 3.0], [-1.0, -2.0, -3.0]], [0, 4], None, [math.inf] * 2),
 )  # fmt: skip
 def test_T5d_floors_of_hfc_and_of_the_ratio(A, H, X0, depths, hfc, ratio):
     floors = {"hfc": np.exp(hfc_floor(A, H, X0, depths)), "ratio": ratio_floor(A, H, X0, depths)}

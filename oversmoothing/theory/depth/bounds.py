@@ -182,11 +182,13 @@ def ratio_floor(A: ArrayLike, H: ArrayLike, X0: ArrayLike, depths: Sequence[int]
     n = len(start)
     h, vectors = np.linalg.eig(value)
     kappa = float(np.linalg.cond(vectors))
-    rho_c = largest_modulus(np.ones(1), h)[0]
+    c0, rho_c = np.linalg.norm(mean), largest_modulus(np.ones(1), h)[0]
     log_hfc = hfc_floor(A, H, X0, depths)
     with np.errstate(divide="ignore", invalid="ignore"):
         growth = np.array([L * np.log(rho_c) if L else 0.0 for L in depths])
-        log_c = np.log(kappa * np.linalg.norm(mean)) + growth
+        # A mean that is 0 is so for an infinite kappa, too.
+        silent = np.isneginf(np.log(c0) + growth)
+        log_c = np.where(silent, -np.inf, np.log(kappa * c0) + growth)
         inverse_t = math.sqrt(n) * np.exp(np.minimum(log_c - log_hfc, 700.0))
         return np.where(np.isneginf(log_hfc), 0.0, 1 / (k + inverse_t))
 
