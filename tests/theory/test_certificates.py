@@ -102,6 +102,9 @@ def hexadecimal(M):
     row("T5d: a depth where smoothing is", "AA", "1/2", "1; 2", verdict_x0=S, eps_text="1/1000",
         depth=32),
     row("T5d: at another eps", "AA", "1/2", "1; 2", Fraction(1, 4), depth=2),
+    # HFC/LFC tends to (5/6)^L / 3.
+    row("T5d: at one whose square is lost in 256 bits beside 1", "AA", "1/2 0; 0 1/4", "1 5; 2 9",
+        Fraction(1, 10**100), depth=1257),
     row("T5d: and nowhere else", "AA", "-1/2", "1; 2", depth=None),
     row("T5d: nor without consensus", "AA", "1/2", "1; -1", verdict_x0=N, depth=None),
     row("T5d: nor at it", "AA", "1/2", "2; 2", verdict_x0="TRIVIAL", depth=None),

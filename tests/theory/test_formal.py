@@ -110,6 +110,8 @@ def test_the_closed_type_of_every_theorem_is_on_record() -> None:
     """With what its sections assume, which its own words do not show."""
     named = {theorem for names in theorems().values() for theorem in names}
     assert set(on_record()) == named
+    # It stands in its file, of which no Coq is asked.
+    assert all(theorem.split(".")[1] in statement(theorem) for theorem in named)
     assert all(set(one.axioms) <= ALLOWED for one in on_record().values())
     assert "\n0 < eps ->\n" in on_record()["Control.control"].type
     assert "0 < eps" not in statement("Control.control")
@@ -158,7 +160,7 @@ def asked_apart(sources: Path, shared: Path, builds: Path) -> str:
     coqc.chmod(0o755)
     # Else the session's, for all tests.
     forget = "import os; del os.environ['OVERSMOOTHING_COQ_BUILT']; "
-    code = forget * (shared.name == "cache") + (
+    code = (forget if shared.name == "cache" else "") + (
         "from oversmoothing.theory.proofs.coq import Formal; from "
         "oversmoothing.theory.proofs.claim import Effort; "
         f"print(Formal('Own.t', (1,), beside={str(sources / 'claim.py')!r}).run(Effort()).detail)"

@@ -226,7 +226,7 @@ def test_T5d_depths_at_their_ends_by_each_way(A, H, X0, depth):
     (A2, np.diag([-0.5, 1.0]), [[5.0, 1.0], [7.0, 1.0]], [10], [math.sqrt(2) * 0.75**10], None),
     # Without content there is none.
     (A2, [[0.5]], [[2.0], [2.0]], [0, 3], [0, 0], [0, 0]),
-    ([[1.0]], [[0.5]], [[2.0]], [1], [0], None),
+    ([[1.0]], [[0.5]], [[2.0]], [1], [0], [0]),
     # 1 + h a = 0 up to rounding: the one mode is gone after a layer.
     (A2, [[-2.0]], X2, [0, 1], [math.sqrt(0.5), pytest.approx(0, abs=1e-15)], None),
     # T1f: without consensus the ratio has the floor of pi, or none at all.
