@@ -14,11 +14,20 @@ from hypothesis import given, strategies as st
 import oversmoothing
 from oversmoothing.simulations.against_theory.simulated_evidence import SIMULATED
 from oversmoothing.theory.proofs import by, solver
-from oversmoothing.theory.proofs.claim import LEFT_OUT, OUR_READING, Claim, Instance, Kind
+from oversmoothing.theory.proofs.claim import (
+    LEFT_OUT,
+    OUR_READING,
+    Claim,
+    Finding,
+    Instance,
+    Kind,
+    Outcome,
+)
+from oversmoothing.theory.proofs.coq import Formal
 from oversmoothing.theory.proofs.evidence import Written
 from oversmoothing.theory.proofs.ledger import Ledger, claims, in_want_of_coq, run_claim
 from oversmoothing.theory.proofs.reals import ForAllReals, Mutation, Query, for_all
-from oversmoothing.theory.proofs.report import details
+from oversmoothing.theory.proofs.report import details, totals
 from oversmoothing.theory.proofs.run import Chunk, Coverage, fingerprint, pending, run_chunk
 from oversmoothing.theory.proofs.search import Searched
 from oversmoothing.theory.proofs.solver import solve
@@ -129,6 +138,7 @@ def test_false_neighbours_leave_out_replace_and_add_hypotheses():
     ("x=1", "(x < 1) + 1 > 0", "'x < 1' is a formula, where a number stands"),
     ("x=1", "Iff(x, x > 0)", "'x' is a number, where a formula stands"),
     ("x=1", "x == (x > 0)", "'x > 0' is a formula, where a number stands"),
+    ("x=1", "(x < 1) < (x < 2)", "'x < 1' is a formula, where a number stands"),
 )
 def test_a_query_that_says_nothing_is_refused_where_it_is_written(at, then, message):
     refuses(message, by.for_all, "one", given="x > 0", then=then, at=at, error=ValueError)
@@ -354,6 +364,18 @@ def test_prove_counts_refutations_by_whose_words_they_refute(told):
     assert all(f"wording: {LEDGER[name].wording}" in out for name in names)
     found = {each["name"]: each["wording"] for each in json.loads(told(0, *asked, "--json"))}
     assert found == {name: LEDGER[name].wording for name in names}
+
+
+def test_totals_count_what_each_solver_and_coq_say():
+    answers = (("unsat", "unsat"), ("unsat", "timeout"), ("sat", "unsat"))
+    found = [(PROVED, Outcome(True, "", data={"z3": {"result": x}, "cvc5": {"result": y}}))
+             for x, y in answers]  # fmt: skip
+    coq = Outcome(True, ""), Outcome(False, ""), Outcome(None, ""), Outcome(None, "", absent=True)
+    found += [(Formal("T2_real.T2d", (1,)), outcome) for outcome in coq]
+    findings = [Finding(0, evidence, outcome, 0.0) for evidence, outcome in found]
+    said = totals([dataclasses.replace(run_claim(claim_with(), QUICK), findings=findings)])
+    assert "3 queries for all reals: z3 unsat on 2, cvc5 agrees on 1; 0 mutated" in said
+    assert "1 theorem checked by Coq, 1 not checked: Coq is missing, 2 refused" in said
 
 
 def test_a_claim_says_in_set_words_whose_they_are():
