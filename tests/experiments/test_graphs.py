@@ -79,6 +79,12 @@ def test_mad_by_hand():
     assert phase.mad(with_zero) == pytest.approx(1, abs=1e-15)
 
 
+def test_the_share_of_labels_is_that_of_their_means():
+    """1, 3, -1, -3: the means 2 and -2 hold 16 of 20, or 0 and 0 nothing."""
+    Y, labels = np.array([[[1.0], [3], [-1], [-3]]] * 2), np.array([[0, 0, 1, 1], [0, 1, 0, 1]])
+    np.testing.assert_allclose(phase._label_shares(Y, labels), [0.8, 0], atol=1e-15)
+
+
 CYCLE = (3 * np.eye(3) + np.roll(np.eye(3), 1, axis=1)) / 4
 
 

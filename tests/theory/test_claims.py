@@ -351,9 +351,14 @@ def test_the_report_of_a_proof_tells_what_verifies_from_what_illustrates():
     assert "x [verified]" in text and "y [illustrated: instance]" in text
 
 
-@pytest.mark.parametrize("text", ["So it is.", "[x] So it is.", "[1; general] So it is."])
-def test_a_step_that_does_not_say_what_it_is_for_is_refused(text):
-    refuses("step", by.step, text, error=ValueError)
+@cases(
+    "text, said",
+    ("So it is.", r"for which clauses is the step 'So it is\.'\?"),
+    ("[x] So it is.", "what does the check of the step '.x. So it is.' cover"),
+    ("[1; general] So it is.", "what does the check of the step '.1; general. So it is.' cover"),
+)
+def test_a_step_that_does_not_say_what_it_is_for_is_refused(text, said):
+    refuses(said, by.step, text, error=ValueError)
 
 
 def test_prove_counts_refutations_by_whose_words_they_refute(told):
