@@ -16,7 +16,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from select import select
+from multiprocessing.connection import wait
 from typing import Any
 
 from oversmoothing.theory.proofs.workers import end_at_once_with
@@ -65,7 +65,7 @@ def _ask(solver: str, smtlib: str, end: float) -> Any:
         print(json.dumps([solver, smtlib]), file=process.stdin, flush=True)
     # The kernel may hand an interrupt to another thread: this one looks up now and then.
     while (left := end - time.perf_counter()) > 0:
-        if select([process.stdout], [], [], min(left, 0.5))[0]:
+        if wait([process.stdout.fileno()], min(left, 0.5)):
             return json.loads(process.stdout.readline() or '{"error": "it ended"}')
     return None
 
