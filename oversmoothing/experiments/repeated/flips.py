@@ -311,7 +311,7 @@ class Flips(Result):
             return [*lines, Sentence(both, proved("T8d"), measured(m))]
         agree = float((said == seen).mean())
         ends = share_interval(agree, m)
-        within = in_words(*(100 * x for x in ends), m, "{:.0f} %".format)
+        within = in_words(100 * ends[0], 100 * ends[1], m, "{:.0f} %".format)
         lines.append(
             Sentence(
                 f"T8e predicts that the verdict is reversed in {100 * said.mean():.0f} % of the "
