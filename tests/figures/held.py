@@ -61,6 +61,33 @@ def same(found: pd.DataFrame, expected: pd.DataFrame) -> None:
     )
 
 
+def run(A: Array, H: Array, X: Array, depth: int) -> tuple[Array, Array]:
+    """(ln HFC/LFC, state with both parts on one scale) of X_0 ... X_depth, by NumPy alone.
+
+    A [n, n] with rows that sum to 1, H [d, d], X [n, d]. Deviations from the mean token follow
+    D <- P (D + A D H^T), since A leaves equal tokens equal, and keep a scale of their own.
+    """
+    n = len(A)
+    mean = X.mean(axis=0)
+    D, scale_d, scale_m = X - mean, 0.0, 0.0
+    logs, states = [], []
+    for layer in range(depth + 1):
+        if layer:
+            # Both on the scale of D for what D adds to the mean.
+            added = np.exp(scale_d - scale_m) * (A @ D @ H.T).mean(axis=0)
+            mean = mean + mean @ H.T + added
+            D = D + A @ D @ H.T
+            D = D - D.mean(axis=0)
+        size_d, size_m = np.linalg.norm(D), np.linalg.norm(mean)
+        with np.errstate(divide="ignore"):
+            logs.append(np.log(size_d) + scale_d - np.log(size_m * n**0.5) - scale_m)
+        top = max(scale_d + np.log(size_d or 1), scale_m + np.log(size_m or 1))
+        states.append(np.exp(scale_d - top) * D + np.exp(scale_m - top) * mean)
+        D, scale_d = D / size_d, scale_d + np.log(size_d)
+        mean, scale_m = mean / size_m, scale_m + np.log(size_m)
+    return np.array(logs), np.array(states)
+
+
 def metrics_of(X: Array) -> dict[str, Array]:
     """The paper's metrics of states [m, n, d], by their definitions."""
     mean = X.mean(axis=1, keepdims=True)

@@ -1,9 +1,6 @@
-"""The CSVs of the theory's figures against the theory, each number by another route."""
+"""The CSVs of the theory's figures against the theory, by NumPy alone where that is enough."""
 
 from __future__ import annotations
-
-from functools import cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,13 +14,12 @@ from oversmoothing.paper_figures.figures import (
     rotation,
     stream_mixing,
 )
-from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.engine.evolve_streams import MIXING_STREAM
 from oversmoothing.simulations.engine.layers import Drawn
 from oversmoothing.simulations.generators.attention import draw_mixing
 from oversmoothing.simulations.sweep.store import read_table
 from oversmoothing.theory.streams.streams import make_mixing
-from tests.figures.held import holds, metrics_of, near, radii
+from tests.figures.held import holds, metrics_of, near, radii, run
 
 FLOATS_END = "where floats end; the metrics have tests of their own at every scale"
 
@@ -34,15 +30,17 @@ FLOATS_END = "where floats end; the metrics have tests of their own at every sca
          "log_effective_rank_excess", "log_sigma2_sigma1"), FLOATS_END),
 })  # fmt: skip
 def check_metrics_against_depth(csv: pd.DataFrame, context: Context) -> None:
-    """Run in balls, metrics by their definitions; radii by LAPACK; limits as the last layers have
-    them."""
-    for name, A, H, last, logs, found in in_balls(context.seed):
+    """Iterated anew; radii by LAPACK; limits as the last layers have them."""
+    for name, layer, last in metrics_against_depth.cases(context.seed):
+        A, H, X0 = layer["A"], layer["H"], layer["X0"]
         part = csv[csv["case"] == name]
         assert set(part["source"]) == {"theory", "simulation"}
         depth = part["depth"].to_numpy()
         assert sorted(part[part["source"] == "theory"]["depth"]) == list(range(last + 1))
+        logs, states = run(A, H, X0, last)
         near(part["log_hfc_lfc"], logs[depth], rel=1e-9, abs=1e-9)
         near(part["hfc_lfc"], np.exp(logs[depth]), rel=1e-8)
+        found = metrics_of(states)
         for metric in ("cos_mean", "cos_min", "cos_abs_mean", "cos_abs_min", "effective_rank",
                      "sigma2_sigma1"):  # fmt: skip
             near(part[metric], found[metric][depth], rel=1e-7, abs=1e-8)
@@ -58,18 +56,6 @@ def check_metrics_against_depth(csv: pd.DataFrame, context: Context) -> None:
         for name, value in (("limit", "hfc_lfc"), ("cos_mean_limit", "cos_mean")):
             if np.isfinite(end[name]):
                 near(end[value], end[name], rel=2e-2, abs=1e-3)
-
-
-@cache
-def in_balls(seed: int) -> list[tuple[Any, ...]]:
-    """Of each case its name, A, H and depth; ln HFC/LFC and the metrics by layer."""
-    known = []
-    for name, layer, last in metrics_against_depth.cases(seed):
-        run = evolve(**layer, depth=range(last + 1), method="balls", device="cpu")
-        logs = run.metrics()["log_hfc_lfc"].to_numpy()
-        states = np.stack([run.X(k)[0] for k in range(last + 1)])
-        known.append((name, layer["A"], layer["H"], last, logs, metrics_of(states)))
-    return known
 
 
 @holds("lambda_plane")
