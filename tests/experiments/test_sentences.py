@@ -284,7 +284,7 @@ def test_few_inputs_say_nothing_of_heads_percentiles_or_tilts(tmp_path, said):
     assert all(row["cos_mean_p05"] is None for row in record["layers"])
     words = ("probe", "vit-random", "tilt", "--count", "1", "--out", tmp_path)
     few = said(*words)
-    assert f"no interval: 1 input, {NONE}" in few and "for which is not known" in few
+    assert f"no interval: 1 input, {NONE}" in few and "speaks for is not known" in few
 
 
 def test_stability_shows_the_spread_of_its_random_directions(tmp_path, said):

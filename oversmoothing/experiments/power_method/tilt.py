@@ -102,10 +102,11 @@ class Tilts(Result):
             return signed(x, 3, "g")
 
         side = "for |1 + lambda|" if low > 0 else "for |lambda|" if high < 0 else "for neither rule"
-        side = side if inputs >= FEWEST else "for a rule that is not known"
+        known = f"The tilt speaks {side}"
+        known = known if inputs >= FEWEST else "Which rule the tilt speaks for is not known"
         where = "the one layer" if number == 1 else f"the {number} layers"
         says = (
-            f"The tilt speaks {side}: in {where} where the two differ, tilt by |1 + lambda| less "
+            f"{known}: in {where} where the two differ, tilt by |1 + lambda| less "
             f"tilt by |lambda| is {three(mean)} ({in_words(low, high, inputs, three)})."
         )
         return [Sentence(says, measured(inputs, low, high)), *said]
