@@ -1,6 +1,7 @@
 """What Coq's kernel is said to have checked, it has; an error planted in a file is refused."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -150,6 +151,18 @@ def test_a_planted_error_is_refused(tmp_path: Path, old: str, new: str, said: st
     assert old in text
     (tmp_path / "T2_real.v").write_text(text.replace(old, new))
     refuses(said, check, ("T2_real.identity",), tmp_path)
+
+
+@needs_coq
+def test_what_was_accepted_is_asked_anew_where_less_counts_as_a_proof(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("before", "after"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "T2_real.v").write_text((SOURCES / "T2_real.v").read_text())
+    assert check(("T2_real.identity",), tmp_path / "before")
+    monkeypatch.setattr(coq, "_NOT_A_PROOF", re.compile(r"\bring\b"))
+    refuses("'ring' is no proof", check, ("T2_real.identity",), tmp_path / "after")
 
 
 def asked_apart(sources: Path, shared: Path, builds: Path) -> str:
