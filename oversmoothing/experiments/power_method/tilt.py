@@ -106,8 +106,9 @@ class Tilts(Result):
         known = known if inputs >= FEWEST else "Which rule the tilt speaks for is not known"
         where = "the one layer" if number == 1 else f"the {number} layers"
         says = (
-            f"{known}: in {where} where the two differ, tilt by |1 + lambda| less "
-            f"tilt by |lambda| is {three(mean)} ({in_words(low, high, inputs, three)})."
+            f"{known}: in {where} where |lambda| and |1 + lambda| name different directions, tilt "
+            f"by |1 + lambda| less tilt by |lambda| is {three(mean)} "
+            f"({in_words(low, high, inputs, three)})."
         )
         return [Sentence(says, measured(inputs, low, high)), *said]
 
