@@ -197,6 +197,8 @@ def test_the_result_says_the_slope_beside_its_control_and_the_two_sides():
     own = table[table["change"] == "shift"]
     beyond = (own["dose"] * (own["measured"] - own["random"])).sum() / (own["dose"] ** 2).sum()
     assert f"by {beyond:+.2f} delta" in result.words() and "Smoothing by 0.1" in result.words()
+    lost = own.set_index("dose")["KL"]
+    assert f"{lost[0.1] - lost[-0.1]:+.2g} between them" in result.words()
     (disc,) = table[table["change"] == "into disc"].itertuples()
     said = (
         f"further than {DISC} from -1/2 50 % of the way to there changes log10 HFC/LFC by "

@@ -93,7 +93,8 @@ def test_the_words_say_which_rule_the_tilt_is_for():
     half = np.full((2, 2), 0.5)
     made = tilt.Tilts("toy", tilts, tilts, half, half, values)
     assert made.apart.tolist() == [True, False]
-    assert "for |1 + lambda|" in made.words()
+    # The answer comes first.
+    assert made.sentences[0].says.startswith("The tilt speaks for |1 + lambda|: in the one layer")
     turned = tilt.Tilts("toy", -tilts, tilts, half, half, values)
     assert "for |lambda|" in turned.words() and "away in 1" in turned.words()
     same = tilt.Tilts("toy", tilts, tilts, half, half, values[[1, 1]])

@@ -512,9 +512,17 @@ def test_an_interval_within_two_ends_needs_the_seeds_that_miss_neither():
 
 
 def test_a_mean_that_only_the_rounding_of_rows_leaves_is_zero():
-    frame = answers.answers(answers.recorded_rows()).table.set_index("question")
+    made = answers.answers(answers.recorded_rows())
+    frame = made.table.set_index("question")
     assert frame.loc["P3 digits", "value"] == 0
     assert frame.loc["P3 digits", "high"] == pytest.approx(0.19, abs=0.001)
+    # Said: how many came out how, then a line each, alike ones together.
+    first, *lines = [each.says for each in made.sentences]
+    for decision, count in frame["decision"].value_counts().items():
+        assert f"{count} {decision}" in first
+    known = answers.DECISIONS
+    order = [k for line in lines for k, each in enumerate(known) if f", {each}: " in line]
+    assert order == sorted(order) and len(order) == len(frame)
 
 
 def rows_of(chosen: Protocol, error: Callable[[str, int], float], seeds: int) -> list[Any]:
