@@ -4,6 +4,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -13,7 +14,7 @@ from oversmoothing.experiments.ladder.recording import log_ratio
 from oversmoothing.experiments.repeated import predictors
 from oversmoothing.experiments.repeated.blocks import plain_attention, recorded
 from oversmoothing.experiments.repeated.growth import loop_laws
-from oversmoothing.experiments.repeated.loop import loop, own_blocks, recalled
+from oversmoothing.experiments.repeated.loop import Loops, loop, own_blocks, recalled
 from oversmoothing.theory.at_consensus import LoopLaw
 from tests.support.cases import cases
 from tests.support.families_of_today import inputs as inputs_of_today, today
@@ -133,6 +134,27 @@ def test_the_picture_has_the_medians_of_the_table_and_keeps_its_marks_in_their_p
         assert median[-1] == pytest.approx(end)
         assert panel.get_ylim()[0] <= law <= panel.get_ylim()[1]
     assert last.get_xlabel().startswith("predicted by") and "measured" in last.get_ylabel()
+
+
+def test_the_shares_are_those_of_the_runs_that_chose_nothing():
+    """4 blocks, 10 inputs, 40 runs: of the 10 runs of the other 2 blocks and 5 inputs, 3 collapse,
+    2 of them as predicted, and 2 more are predicted to: 7 are right, and 7 do not collapse."""
+    measured, local = np.zeros((4, 10)), np.zeros((4, 10))
+    halves = predictors.choose(local, {"": local}, 0)
+    (a, b), (i, j, k, m, _) = halves.blocks[1], halves.inputs[1]
+    measured[[a, a, b], [i, j, k]] = -2.0
+    local[[a, a, b, b], [i, j, i, m]] = -2.0
+    rows = pd.DataFrame([{"group": g, "input": x} for g in range(4) for x in range(10)])
+    columns = ("start", "exponent", "slope", "turned", "clusters", "largest", "by the law")
+    rows[[*columns]] = 1.0
+    rows["end"], rows[predictors.LOCAL] = np.exp(measured).ravel(), local.ravel()
+    rows = rows.assign(settled=True, kind=np.where(rows["end"] < 0.2, "collapsed", "a cycle"))
+    curves = np.stack([measured, measured], axis=1)
+    groups = [(g,) for g in range(1, 5)]
+    said = Loops("m", groups, 0, rows, curves, (predictors.LOCAL,)).words()
+    assert "In part: tokens collapse in 3 of 40 runs, 4 groups of blocks on 10 inputs." in said
+    assert "(groups: 2, inputs: 5) it is right on collapse in 70 % of runs (no interval" in said
+    assert "Always guessing the more common outcome is right in 70 %." in said
 
 
 def test_no_exponent_is_said_of_a_law_that_has_not_settled(found):

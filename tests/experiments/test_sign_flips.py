@@ -8,6 +8,7 @@ import torch
 
 from oversmoothing import InputError, open_model
 from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.repeated import flips
 from oversmoothing.experiments.repeated.flips import FROZEN, GAP, MEANS, NONE, flipped, sign_flips
 from oversmoothing.theory.spectra.layer_discs import radii
 from tests.support.families_of_today import inputs as inputs_of_today, today
@@ -118,6 +119,21 @@ def test_scores_are_taken_on_inputs_that_calibrated_nothing(pre):
     assert json.dumps(pre.to_json_object())
     assert "T8e predicts that the verdict is reversed" in pre.words()
     assert (("gain", "layer", GAP)) in pre.scored and pre.picture.files["png"]
+
+
+def test_the_shares_are_those_of_all_layers_and_inputs():
+    """10 inputs, 2 layers: 8 reversals are predicted, 5 seen, 3 both, so that 13 of 20 agree."""
+    plain, one = np.ones((10, 2)), np.zeros((10, 2))
+    one[:5, 0] = -3.0
+    gaps = np.ones((10, 2, 2))
+    gaps[2:10, 0, 1] = -1.0
+    targets = ("attention", "layer", "end")
+    effects = {(flip, target): one for flip in flips.FLIPS for target in targets}
+    predictions = {(*key, name): one for key in effects for name in (GAP, FROZEN)}
+    said = flips.Flips("m", "pre", effects, predictions, plain, gaps, 0).words()
+    assert "reversed in 40 % of the cases" in said and "really has the other sign in 25 %" in said
+    assert "The two agree in 65 % (95 % interval 35 % to 86 %, 10 inputs)" in said
+    assert "always guessing the more common answer is right in 75 %." in said
 
 
 def test_biases_of_queries_and_keys_break_the_symmetry():

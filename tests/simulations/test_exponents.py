@@ -23,12 +23,12 @@ def test_a_slope_is_the_difference_of_exponents_of_the_same_layers(name):
     """Up to what two norms differ by at most: some e^3 over the layers of the run."""
     run = exponent_run(name, *ensemble(name, 4, 3, 2, 0.5, 0), X0, 400)
     assert run.gamma_quotient < run.gamma_consensus
-    assert run.error == pytest.approx((3 + np.log(12) / 2) / 360)
+    assert 1 <= run.error * 360 / (3 + np.log(12) / 2) < 2
     assert run.agrees and run.off < 3 / 360
     assert 0 < run.gap_error < 0.1
 
 
-def test_a_slope_that_its_layers_do_not_explain_is_noticed(monkeypatch, tmp_path):
+def test_a_slope_that_its_layers_do_not_explain_is_noticed(monkeypatch, tmp_path, told):
     """At 200 layers the bound is wide, and a rate off by 1/20 a layer is beyond it."""
     run = exponent_run("iid", *ensemble("iid", 4, 3, 2, 0.5, 0), X0, 200)
     assert not replace(run, measured=run.measured + 0.05).agrees
@@ -36,7 +36,18 @@ def test_a_slope_that_its_layers_do_not_explain_is_noticed(monkeypatch, tmp_path
     off = lambda *given: replace(right(*given), hfc=right(*given).hfc - 0.05)  # noqa: E731
     monkeypatch.setattr(exponents, "exponent_run", off)
     words = ["simulate", "--exponents", "--ensemble", "iid", "--depth=200", f"--out={tmp_path}"]
-    assert oversmoothing.main(words) == 1
+    said = " ".join(told(1, *words).split())
+    assert "0 of 1 agree" in said and "Run more layers (--depth)" in said
+
+
+@pytest.mark.parametrize("n, d, scale, seed", [(4, 1, 2.0, 468), (6, 1, 0.5, 35), (3, 2, 0.1, 909)])
+def test_what_takes_hfc_beyond_lfc_and_slow_starts_are_no_disagreement(n, d, scale, seed):
+    """Differences that gain on consensus for some layers lift LFC with them (T1f): HFC/LFC does
+    not rise so far, and ends lower; and two starts that 20 layers leave apart show in the error."""
+    start = np.random.default_rng([seed, 5]).standard_normal((n, d))
+    run = exponent_run("switching", *ensemble("switching", n, d, 1, scale, seed), start, 200)
+    gap = run.gamma_quotient - run.gamma_consensus
+    assert run.agrees and max(abs(run.measured - min(gap, 0)), run.off) > 4 / 180
 
 
 def test_exponents_of_repeated_layers_are_those_of_their_product():
@@ -79,7 +90,8 @@ def test_the_command_writes_a_table_and_says_what_differs(tmp_path, told):
     words = ["simulate", "--exponents", "--ensemble", "iid", "--depth=200", f"--out={tmp_path}"]
     # So few layers are no slope to 1e-3, which is not asked of them.
     said = " ".join(told(0, *words).split())
-    assert "1 of 1 agree within what so many layers tell (2.5e-02 a layer)" in said
+    assert "1 of 1 agree within what so many layers tell. The worst is iid, off by" in said
+    assert " allowed." in said and "Run more" not in said
     assert "one token has no differences" in told(2, *words, "--n", "1")
     assert list(pd.read_csv(tmp_path / "exponents.csv")["name"]) == ["iid"]
     assert "multiple of 200" in told(2, *words[:4], "--depth", "300")
