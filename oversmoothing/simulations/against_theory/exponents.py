@@ -4,9 +4,9 @@ For stationary ergodic layers log ||prod (I + sum_h H_h)|| / L -> gamma_C and, o
 log ||prod (Y -> Y + sum_h B_h Y W_h)|| / L -> gamma_Q. gamma_Q < gamma_C: HFC/LFC of generic X_0
 decays like exp((gamma_Q - gamma_C) L). gamma_Q > gamma_C: it does not decay exponentially.
 
-Both are measured on one sequence of layers by carrying a vector along: the mean of the logarithms
-of what each layer does to its length is the exponent, and the spread of that mean over blocks of
-layers its standard error. A second start tells how far the first is from the leading direction.
+Both are measured by carrying a vector along: the mean logarithm of what a layer does to its length
+is the exponent, the spread of that mean over blocks of layers its standard error. A second start
+tells how far the first is from the leading direction.
 
 `exponent_run` holds gamma_Q - gamma_C against the slope that HFC/LFC then has, over many layers of
 an ensemble: drawn independently for each layer, switching between a few by a Markov chain, causal,
@@ -84,9 +84,8 @@ def lyapunov_exponents(
 def _carried(
     attention: Any, weights: Any, layers: int, residual: bool, discard: int
 ) -> tuple[Array, float, int]:
-    """Of the vectors carried along: the logarithms [layers, 2] of what each layer does to the
-    lengths of both, how far apart two starts of either still are after the discarded layers, and
-    the numbers in the second."""
+    """The logarithms [layers, 2] of what each layer does to the lengths of the two vectors, how far
+    two starts of each are apart after the discarded layers, and the numbers in the second."""
     if layers < _BLOCKS or layers % _BLOCKS:
         raise InputError(f"layers must be a positive multiple of {_BLOCKS}, not {layers}")
     if discard < 0:
@@ -265,7 +264,7 @@ def exponent_run(
     ends = [run.state(k) for k in (depths.index(first), len(depths) - 1)]
     start, end = (float(log_hfc_lfc_ratio(x)) for x in ends)
     of_hfc = [float(log_norm(x.hfc, x.hfc_exponent, 2)) for x in ends]
-    # The most that differences have gained on consensus, beyond what they lack of it.
+    # The most that differences have gained on consensus, less what they lacked of it.
     gained = np.cumsum(logs[:, 1] - logs[:, 0]).max() + min(start, 0.0)
     return ExponentRun(
         name, n, d, weights_at(weights, 0).heads, layers, rates.gamma_consensus,
