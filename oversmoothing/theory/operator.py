@@ -79,8 +79,7 @@ class KroneckerOperator(LinearOperator):
         # Columns of x are stacked columns of X: as an array [k, d, n] it holds each X transposed.
         k, n, d = x.shape[1], self.n, self.d
         states = x.T.reshape(k, d, n).swapaxes(1, 2)  # [k, n, d]
-        moved = states + through_heads(states, A, weights)
-        return moved.swapaxes(1, 2).reshape(k, n * d).T
+        return (states + through_heads(states, A, weights)).swapaxes(1, 2).reshape(k, n * d).T
 
     def trace(self) -> float:
         """n d + sum_h tr(H_h) tr(A_h), for methods that ask for the trace."""
@@ -329,12 +328,24 @@ class _Floats:
     """Floats: LAPACK's vectors with residuals."""
 
     def __init__(self, layer: Layer) -> None:
-        self.of_h, self.of_a = _Side(layer.H, one=False), _Side(layer.A, one=True)
-        self.multipliers: Complex = 1 + np.outer(self.of_h.values, self.of_a.values)
+        # Near 1 no square overflows or is lost: H is 2^power times what `of_h` is of.
+        self.power = int(np.frexp(np.abs(layer.H).max())[1])
+        self.of_h = _Side(np.ldexp(layer.H, -self.power), one=False)
+        self.of_a, self.h = _Side(layer.A, one=True), self.sized(self.of_h.values)
+        if not np.isfinite(self.h).all():
+            raise InputError("H has an eigenvalue beyond the range of binary64 (1.8e308): scale it")
+        self.multipliers: Complex = 1 + np.outer(self.h, self.of_a.values)
+
+    def sized(self, x: Any) -> Any:
+        """2^power x, where 2^power alone may be no float."""
+        half = self.power // 2
+        with np.errstate(over="ignore"):
+            return x * 2.0**half * 2.0 ** (self.power - half)
 
     def pairs(self) -> Iterator[Eigenpair]:
-        h_values, a_values, one = self.of_h.values, self.of_a.values, self.of_a.consensus
+        h_values, a_values, one = self.h, self.of_a.values, self.of_a.consensus
         h_errors, a_errors = (np.maximum(*side.errors) for side in (self.of_h, self.of_a))
+        h_errors = self.sized(h_errors)
         # ||(A v)(H u)^T - h a v u^T|| <= ||r_v|| ||H u|| + |a| ||r_u||, and as much for rounding.
         sizes = np.abs(h_values) + h_errors
         bound = np.outer(sizes, a_errors) + np.outer(h_errors, np.abs(a_values))
@@ -349,13 +360,12 @@ class _Floats:
     @cached_property
     def dominant(self) -> set[tuple[Any, Any]]:
         moduli = np.abs(self.multipliers)
-        with np.errstate(invalid="ignore"):
-            moved = np.abs(self.of_h.values)[:, None] * self.of_a.moved
-            moved = moved + self.of_h.moved[:, None] * np.abs(self.of_a.values) + 4 * _EPS * moduli
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = np.abs(self.h)[:, None] * self.of_a.moved + 4 * _EPS * moduli
+            moved = moved + self.sized(self.of_h.moved)[:, None] * np.abs(self.of_a.values)
         # Where nothing is known of a defective eigenvalue, its modulus still counts.
         moved = np.where(np.isfinite(moved), moved, 0.0)
-        top = np.argwhere(moduli + moved >= np.max(moduli - moved))
-        return {(int(j), int(i)) for j, i in top}
+        return {(int(j), int(i)) for j, i in np.argwhere(moduli + moved >= np.max(moduli - moved))}
 
     def _vectors(self, j: int, i: int, left: bool) -> tuple[tuple[Any, ...], ...]:
         u, v = (side.left if left else side.right for side in (self.of_h, self.of_a))
@@ -368,4 +378,6 @@ class _Floats:
         of_h, of_a = ([(len(c), *side.subspace(c)) for c in side.clusters()] for side in sides)
         for (d, h, U, T_h, error_h), (n, a, V, T_a, error_a) in product(of_h, of_a):
             if max(d, n) > 1:
-                yield InvariantSubspace(a, h, V, U, T_a, T_h, max(error_a, error_h))
+                yield InvariantSubspace(
+                    a, self.sized(h), V, U, T_a, self.sized(T_h), max(error_a, error_h)
+                )

@@ -196,6 +196,16 @@ def test_a_product_of_400_tokens_and_200_features_never_builds_the_matrix() -> N
     refuses("80,000 rows", op.matrix)
 
 
+@pytest.mark.parametrize("power", [-1070, -500, 500, 1020])
+def test_an_H_of_any_size_has_the_eigenpairs_of_one_near_1(power: int) -> None:
+    A, H = [[0.75, 0.25], [0.25, 0.75]], np.array([[-1.0, 1.0, 0], [0, -1, 0], [0, 0, 2]])
+    near, far = (oversmoothing.operator(A=A, H=H * x).eigenpairs() for x in (1.0, 2.0**power))
+    assert [pair.h for pair in far] == [pair.h * 2.0**power for pair in near]
+    for s, t in zip(far.subspaces, near.subspaces, strict=True):
+        assert s.U.shape == t.U.shape and np.array_equal(s.T_h, t.T_h * 2.0**power)
+    refuses("beyond the range", oversmoothing.operator(A=A, H=np.full((2, 2), 1.7e308)).eigenpairs)
+
+
 def test_a_zero_beside_an_eigenvalue_of_no_condition_warns_of_nothing() -> None:
     A, H = np.full((6, 6), 1 / 6), np.zeros((1, 1))
     with np.errstate(invalid="raise"):
