@@ -73,7 +73,8 @@ class Verdict:
     cos_min, cos_mean: over all pairs. None where X_0 is not given or it is not decided.
     attention, value: the spectra in float64 (without one copy of the eigenvalue 1 of A).
     digits: how many of both radii, and so of the rate, hold. vague: too few to say; `reason` has
-    bounds, and margin is as good as ever. pairs: what `dominant` gives, where fractions know it.
+    bounds, and margin is as good as ever. margin_error: how far rounding may have moved the margin,
+    which is None where that hides it. pairs: what `dominant` gives, where fractions know it.
 
     >>> import oversmoothing
     >>> answer = oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-1/2"]])
@@ -105,6 +106,7 @@ class Verdict:
     digits: int = ALL_DIGITS
     point: bool = False
     pairs: tuple[Pair, ...] = ()
+    margin_error: float = 0.0
 
     @property
     def vague(self) -> bool:
@@ -135,7 +137,10 @@ class Verdict:
         c, q = self.rho_consensus, self.rho_quotient
         if isinstance(c, Number) and isinstance(q, Number):
             return Number.of(Fraction(0)) if q is c else c.minus(q)
-        return None if c is None or q is None else c - q
+        if c is None or q is None:
+            return None
+        proved = self.verdict in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
+        return None if proved and abs(c - q) <= self.margin_error else c - q
 
     @property
     def dominant(self) -> tuple[Pair, ...]:
@@ -158,10 +163,20 @@ class Verdict:
         if self.rate is None:
             return "0/0, which is no number,"
         words, c, margin = f"{self.rate:.{min(10, self.digits)}g}", self.rho_consensus, self.margin
-        if words != "1" or not (isinstance(c, Number) and isinstance(margin, Number)):
+        if margin is None or c is None:
+            return "1 within rounding"
+        if words != "1" or self.verdict is Outcome.UNDECIDED:
             return words
-        apart = margin.size().over(c)
-        return "1" if not apart.high else f"1 {'-' if margin.high > 0 else '+'} {apart:.3g}"
+        if isinstance(c, Number) and isinstance(margin, Number):
+            apart = margin.size().over(c)
+            return f"1 {'-' if margin.high > 0 else '+'} {apart:.3g}" if apart.high else "1"
+        return f"1 {'-' if margin > 0 else '+'} {abs(margin) / c:{self._form}}" if margin else "1"
+
+    @property
+    def _form(self) -> str:
+        """Three digits, or as many as rounding leaves of the margin."""
+        hold = abs(self.margin or 0) / self.margin_error if self.margin_error else 1e3
+        return f".{1 + (hold >= 1e2) + (hold >= 1e3)}g"
 
     def __str__(self) -> str:
         """The answer in sentences: the verdict, the radii, why, and HFC/LFC at the depths asked."""
@@ -169,13 +184,14 @@ class Verdict:
         if self.vague:
             # What rounding decides has no margin either.
             if self.margin is not None and self.verdict is not Outcome.UNDECIDED:
-                numbers = f"margin rho_C - rho_Q = {self.margin:.3g}"
+                numbers = f"margin rho_C - rho_Q = {self.margin:{self._form}}"
         elif self.rho_consensus is not None and self.rho_quotient is not None:
             same = self.verdict_x0 in (None, self.verdict)
             of_what = rate_of(self.verdict, self.tends_to) if same else ""
+            margin = _HIDDEN if self.margin is None else f"{self.margin:{self._form}}"
             numbers = (
                 f"{radii(self.rho_consensus, self.rho_quotient, self.digits)}: rate rho_Q/rho_C = "
-                f"{self._rate_in_words()} a layer{of_what}, margin {self.margin:.3g}"
+                f"{self._rate_in_words()} a layer{of_what}, margin {margin}"
             )
         more = [f"after {L:,} layer{'s' * (L != 1)}: {x}" for L, x in self.hfc_lfc.items()]
         start = "" if self.verdict_x0 is None else f"for this X_0: {self.verdict_x0}"
@@ -244,6 +260,7 @@ _ANSWERS = {
 }
 _TENDS = {"zero": "tends to 0", "infinity": "tends to infinity", "oscillates": "oscillates",
           "constant": "tends to a constant"}  # fmt: skip
+_HIDDEN = "hidden by it: exact_binary=True (--exact-binary) shows that of these very numbers"
 _KNOWN = {
     "exact": " [proved: exact arithmetic]",
     "certified": " [proved: certified by intervals]",

@@ -129,7 +129,7 @@ def _numerically(case: Layer, relative: float) -> Comparison:
     digits = min(consensus.digits, quotient.digits)
     status = "numerical" if outcome is Outcome.UNDECIDED and case.n > 1 else "certified"
     answer = Verdict(outcome, status, rho_c, rho_q, reason, attention=a, value=h, digits=digits)
-    return Comparison(answer, cell, error=decision.error)
+    return Comparison(replace(answer, margin_error=decision.error), cell, error=decision.error)
 
 
 def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
@@ -152,7 +152,7 @@ def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
     rho_q = None if unknown else moving.shown
     digits = fixed.digits if unknown else min(fixed.digits, moving.digits)
     answer = Verdict(outcome, status, fixed.shown, rho_q, reason, digits=digits)
-    return Comparison(answer, error=decision.error)
+    return Comparison(replace(answer, margin_error=decision.error), error=decision.error)
 
 
 def _heads_reason(case: ManyHeads, outcome: Outcome, rho_c: str, rho_q: str, how: str) -> str:

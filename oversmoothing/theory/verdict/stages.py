@@ -85,11 +85,11 @@ def certify_spectra(
         q = layer_discs.Interval(max(q.low, c.low), q.high)
     also = f" (the eigenvalue 1 of A occurs {repeated + 1} times)" if repeated else ""
     reasons = {
-        Outcome.SMOOTHING: f"rho_C >= {c.low:.12g} > {q.high:.12g} >= rho_Q",
-        Outcome.NON_SMOOTHING: f"rho_Q >= {q.low:.12g} > {c.high:.12g} >= rho_C",
-        Outcome.TIE: f"rho_C = rho_Q = {c.low:.12g} by structure",
-        Outcome.UNDECIDED: f"rho_C in [{c.low:.12g}, {c.high:.12g}] and rho_Q in "
-        f"[{q.low:.12g}, {q.high:.12g}] overlap{also}",
+        Outcome.SMOOTHING: f"rho_C >= {c.low:.17g} > {q.high:.17g} >= rho_Q",
+        Outcome.NON_SMOOTHING: f"rho_Q >= {q.low:.17g} > {c.high:.17g} >= rho_C",
+        Outcome.TIE: f"rho_C = rho_Q = {c.low:.17g} by structure",
+        Outcome.UNDECIDED: f"rho_C in [{c.low:.17g}, {c.high:.17g}] and rho_Q in "
+        f"[{q.low:.17g}, {q.high:.17g}] overlap{also}",
     }
     outcome = outcome_of(c.low - q.high, c.high - q.low)
     return CertifiedDominance(outcome, c, q, reasons[outcome], method)
@@ -143,8 +143,7 @@ def exact_stage(case: Layer) -> tuple[CertifiedDominance, ExactDominance]:
         quotient = None if trivial else _radius(dominance.radius(False, _BITS))
     gap = None if trivial else _exact_gap(dominance)
     known = None if trivial or dominance.comparison is None else dominance.radii()
-    certified = CertifiedDominance(verdict, consensus, quotient, reason, method, gap, known)
-    return certified, dominance
+    return CertifiedDominance(verdict, consensus, quotient, reason, method, gap, known), dominance
 
 
 def _exact_gap(dominance: ExactDominance) -> tuple[End, End]:
@@ -266,8 +265,8 @@ def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
     digits = of_cell.digits if dominance.radii is None else layer_discs.ALL_DIGITS
     if dominance.radii is not None:
         radii, (first, second) = [*dominance.radii], dominance.radii
-        if distance is not None:
-            rest = rest.replace(sentences.near(distance), "")
+        if distance is not None or of_cell.margin is None:
+            rest = rest.replace(sentences.near(distance or 0.0), "")
             # The same slope, and the gap that floats do not show.
             tie, gap = first is second, abs(float(first.minus(second)))
             distance = 0.0 if tie else distance_to_tie(case.A, case.H, gap)

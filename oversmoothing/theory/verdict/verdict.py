@@ -126,7 +126,7 @@ def _distance(case: Layer, outcome: Outcome, comparison: Comparison) -> float | 
     wanted = outcome is Outcome.UNDECIDED and comparison.dominance is None
     if outcome in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING):
         assert c is not None and q is not None
-        wanted = not abs(c - q) > NEAR * max(c, q)
+        wanted = not (abs(c - q) > NEAR * max(c, q) or comparison.answer.margin is None)
     if not wanted or isinstance(case, ManyHeads):
         return None
     # Loaded where it is asked for: most layers are far from a tie.
