@@ -67,8 +67,7 @@ class Chunk(NamedTuple):
 
     def words(self, seed: int) -> list[str]:
         """What follows `python -m`."""
-        asked = TOOLS[self.tool].words.format(seed=seed, first=self.first, count=self.count)
-        return asked.split()
+        return TOOLS[self.tool].words.format(seed=seed, first=self.first, count=self.count).split()
 
 
 def chunks(tools: list[str], share: float) -> list[Chunk]:

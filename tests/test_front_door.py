@@ -121,8 +121,7 @@ OF_EXTRAS = ("cvc5", "dask", "distributed", "pyarrow", "sklearn", "transformers"
 
 def without(libraries: tuple[str, ...], code: str) -> subprocess.CompletedProcess[str]:
     """Python code in a process in which these libraries cannot be imported."""
-    blocked = f"import sys; sys.modules.update(dict.fromkeys({libraries!r}))\n"
-    return python("-c", blocked + code)
+    return python("-c", f"import sys; sys.modules.update(dict.fromkeys({libraries!r}))\n" + code)
 
 
 def test_the_library_needs_no_extra():

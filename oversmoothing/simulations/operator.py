@@ -58,8 +58,7 @@ class TorchOperator:
             raise InputError(
                 f"X has shape {list(state.shape)}; it must be [..., {self.n}, {self.d}]"
             )
-        heads = self.A @ (state.unsqueeze(-3) @ self.W)
-        return state + heads.sum(-3)
+        return state + (self.A @ (state.unsqueeze(-3) @ self.W)).sum(-3)
 
     def __matmul__(self, x: Any) -> Tensor:
         vector = self._tensor(x)

@@ -120,8 +120,7 @@ def cosines(X: Tensor | SplitState) -> dict[str, Float64[Tensor, "*batch"]]:
     number = pairs.sum((-2, -1))
 
     def largest(x: Tensor) -> Tensor:
-        top = torch.where(pairs, x, -torch.inf).amax((-2, -1))
-        return torch.where(number == 0, torch.nan, top)
+        return torch.where(number == 0, torch.nan, torch.where(pairs, x, -torch.inf).amax((-2, -1)))
 
     signed_max, abs_max = largest(signed), largest(one_minus_abs)
     folded = torch.where(pairs, torch.minimum(plain, 2.0 - plain), torch.zeros_like(plain))
@@ -205,8 +204,7 @@ def _one_minus_mean(z: _Directions) -> tuple[Tensor, Tensor]:
     v = v - ((v * weight).sum(-1) / count).unsqueeze(-1)
     s = s - ((s * weight.unsqueeze(-1)).sum(-2) / count.unsqueeze(-1)).unsqueeze(-2)
     total = (v * v * weight).sum(-1) + ((s * s).sum(-1) * weight).sum(-1)
-    value = torch.where(count >= 2, total / (count - 1.0), torch.nan)
-    return value, 2 * exponent
+    return torch.where(count >= 2, total / (count - 1.0), torch.nan), 2 * exponent
 
 
 NAMES = (

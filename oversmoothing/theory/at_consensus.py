@@ -207,8 +207,7 @@ def transverse_eigenvalue(layers: Sequence[AtConsensus]) -> complex:
     if not across(start).any():  # one feature behind RMSNorm: Arnoldi's method takes no zero
         return 0j
     operator = LinearOperator((size, size), matvec=across, dtype=np.float64)
-    values = eigs(operator, k=2, v0=start, return_eigenvectors=False)
-    return complex(max(values, key=abs))
+    return complex(max(eigs(operator, k=2, v0=start, return_eigenvectors=False), key=abs))
 
 
 def _largest(blocks: Sequence[Array]) -> complex:

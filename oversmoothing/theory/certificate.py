@@ -62,8 +62,7 @@ def genericity(case: Layer, start: Entries, verdict: Outcome) -> tuple[dict[str,
         # Below the smallest binary64 number a bound above 0 cannot be written.
         if low > 0:
             reason = f"|w^T X_0 z| / (||w|| ||z|| ||X_0||) = {ball.str(6)} of the dominant mode"
-            bounds = [low.hex(), min(1.0, high).hex()]
-            return {"mode": mode, "coefficient": bounds}, reason
+            return {"mode": mode, "coefficient": [low.hex(), min(1.0, high).hex()]}, reason
         reason = "the coefficient of the dominant mode is 0, or too small to tell from it"
     return None, reason
 

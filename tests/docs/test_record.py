@@ -55,8 +55,7 @@ def plain(chromium: Browser, path: Path) -> list[dict[str, str]]:
         assert heads == HEADS
         cells = work.page.locator("table.claim-record tbody td").all_inner_texts()
     step = len(HEADS)
-    starts = range(0, len(cells), step)
-    return [dict(zip(HEADS, cells[k : k + step], strict=True)) for k in starts]
+    return [dict(zip(HEADS, cells[k : k + step], strict=True)) for k in range(0, len(cells), step)]
 
 
 def shown(page: Page) -> list[list[str]]:

@@ -89,8 +89,7 @@ def attention(kind: str, n: int, rng: np.random.Generator) -> np.ndarray:
         return A
     if kind == "symmetric":
         P = np.eye(n)
-        A = 0.5 * P + 0.25 * (np.roll(P, 1, 0) + np.roll(P, -1, 0))
-        return A
+        return 0.5 * P + 0.25 * (np.roll(P, 1, 0) + np.roll(P, -1, 0))
     if kind == "periodic":
         return np.roll(np.eye(n), 1, axis=0)
     if kind == "identity":
@@ -134,8 +133,7 @@ def weights_of(
     if kind == "negative":
         return -np.abs(rng.standard_normal((d, d))) / d, None
     if kind == "minus one":
-        W = np.triu(rng.integers(-2, 3, (d, d)) / 2.0, 1) - np.eye(d)
-        return W, None
+        return np.triu(rng.integers(-2, 3, (d, d)) / 2.0, 1) - np.eye(d), None
     if kind == "dyadic":
         return rng.integers(-8, 9, (d, d)) / 8.0, None
     if kind == "head":

@@ -65,8 +65,7 @@ def asked(settings: dict[str, float], count: int, spread: float = 0.0) -> Report
     of_inputs = {"share": 1.0 if "pull" in settings else 0.5, "large": 0.0}
     drawn = {name: settings.get(name, usual) for name, usual in of_inputs.items()}
     built = {name: value for name, value in settings.items() if name not in of_inputs}
-    inputs = sharing(count, spread=spread, **drawn)
-    return inspect(made(**built), inputs, name="made", budget="all")
+    return inspect(made(**built), sharing(count, spread=spread, **drawn), name="made", budget="all")
 
 
 @pytest.mark.parametrize(("settings", "cause", "expected"), KNOWN)

@@ -124,8 +124,7 @@ def test_a_run_smooths_where_it_falls_at_half_the_rate_of_its_gap(monkeypatch):
         def run(batch, share=share, other=other):
             C, Q = phase.radii(phase.deciding(batch.A, batch.h), batch.h)
             gap = np.log(C / Q)
-            slope = np.where(gap > 0, -share * gap, -other * phase.NEAR_TIE)
-            return slope, batch.X0, batch.X0
+            return np.where(gap > 0, -share * gap, -other * phase.NEAR_TIE), batch.X0, batch.X0
 
         monkeypatch.setattr(phase, "run", run)
         table = phase.phase_table(20, seed=1)

@@ -25,8 +25,7 @@ from tests.support.tiny_transformers import tiny, tokens
 
 @pytest.fixture(scope="module")
 def found():
-    model = open_model(tiny_model(), dtype=torch.float64)
-    return loop(model, random_pixels(4).double(), loops=40)
+    return loop(open_model(tiny_model(), dtype=torch.float64), random_pixels(4).double(), loops=40)
 
 
 @pytest.mark.parametrize("recall", [0.0, 0.3])

@@ -44,8 +44,7 @@ def batch_dirichlet(X):
 
 
 def random(*shape: int, seed: int = 0) -> torch.Tensor:
-    draw = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=draw, dtype=torch.float64)
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 @pytest.fixture

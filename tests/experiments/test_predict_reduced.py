@@ -30,8 +30,7 @@ def normed(d: int, count: int = 3000) -> torch.Tensor:
 
 def vision(depth: int = 2):
     model = open_model(tiny("vit", num_hidden_layers=depth))
-    pixels = torch.randn(30, 3, 32, 32, generator=torch.Generator().manual_seed(6))
-    return model, pixels
+    return model, torch.randn(30, 3, 32, 32, generator=torch.Generator().manual_seed(6))
 
 
 @pytest.mark.parametrize("source", ["vit", "described"])
@@ -64,8 +63,7 @@ def test_more_units_explain_more_and_the_first_is_the_best_alone():
     target = layer.ffn(N)
 
     def left(kept):
-        found = ReducedFfn(units, N, target, kept, penalty=0.0)
-        return float((found(N) - target).square().mean())
+        return float((ReducedFfn(units, N, target, kept, penalty=0.0)(N) - target).square().mean())
 
     errors = [left(k) for k in range(13)]
     assert all(b <= a * (1 + 1e-6) + 1e-10 for a, b in pairwise(errors))

@@ -20,8 +20,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def changes(seed: int, images: int = 12, layers: int = 3) -> np.ndarray:
-    random = np.random.default_rng(seed)
-    return random.standard_normal((images, layers)) + np.arange(layers)
+    return np.random.default_rng(seed).standard_normal((images, layers)) + np.arange(layers)
 
 
 @given(seeds)

@@ -26,8 +26,7 @@ def layer(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torc
     draw = torch.Generator().manual_seed(seed)
     X, first = torch.randn(2, N, D, generator=draw, dtype=torch.float64)
     A = torch.randn(N, N, generator=draw, dtype=torch.float64).softmax(-1)
-    W = torch.randn(D, D, generator=draw, dtype=torch.float64)
-    return X, A, W, first
+    return X, A, torch.randn(D, D, generator=draw, dtype=torch.float64), first
 
 
 J = torch.full((N, N), 1 / N, dtype=torch.float64)

@@ -38,8 +38,7 @@ def report_of(kind: str) -> Report:
         bert = tiny("bert")
         with torch.no_grad():
             bert.embeddings.position_embeddings.weight.zero_()
-        model = open_model(bert, tokenizer=Letters())
-        return inspect(model, ["aaabb", "cdea"], name="letters")
+        return inspect(open_model(bert, tokenizer=Letters()), ["aaabb", "cdea"], name="letters")
     return inspect(made(value=2.0, depth=1), sharing(2), name="bare", budget=Plan(ranks=2))
 
 
@@ -56,8 +55,7 @@ def written(value: float) -> str:
     """A number as a table has it: three digits, a true minus, a dash for what is not known."""
     if np.isnan(value):
         return "–"
-    small = 0 < abs(value) < 0.0005
-    return (f"{value:.1e}" if small else f"{value:.3f}").replace("-", "−")
+    return (f"{value:.1e}" if 0 < abs(value) < 0.0005 else f"{value:.3f}").replace("-", "−")
 
 
 def cells(page: Page, table: str) -> list[list[str]]:

@@ -56,8 +56,7 @@ def opened(kind: str):
         X = torch.randn(2, 5, 6, generator=generator).double()
         return describe(module, modality="vision"), X
     model = open_model(signed_gains(tiny(kind)), dtype=torch.float64)
-    batch = pixels() if kind in ("vit", "deit") else tokens((6, 6))
-    return model, batch
+    return model, pixels() if kind in ("vit", "deit") else tokens((6, 6))
 
 
 KINDS = ("vit", "bert", "gpt2", "llama", "named", "own-pre", "own-post")

@@ -31,8 +31,7 @@ PER_EPOCH, STOP = 8, 13
 
 
 def config(variant: str = "vit-shared-interval", **changes: object) -> TrainConfig:
-    fields = {"watch_every": 6, "drop_path": 0.2, **changes}
-    return tiny_config(variant, **fields)
+    return tiny_config(variant, **{"watch_every": 6, "drop_path": 0.2, **changes})
 
 
 def run(config: TrainConfig, folder: Path, every: int = 2) -> TrainedModel:

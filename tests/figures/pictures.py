@@ -110,8 +110,7 @@ def take(name: str, table: pd.DataFrame) -> float:
     """Store the thumbnail of a figure. Returns its tolerance."""
     picture = shrunk(drawn(name, table))
     picture.save(KEPT / f"{name}.png", optimize=True)
-    least = min(distance(picture, wrong) for _, wrong in faulty(name, table))
-    return min(MOST, SHARE * least)
+    return min(MOST, SHARE * min(distance(picture, wrong) for _, wrong in faulty(name, table)))
 
 
 def main(names: list[str]) -> None:

@@ -28,8 +28,7 @@ from tests.forgeries.bases import chained
 
 def drawn(seed: int) -> dict[str, Any]:
     """The arguments of `Layer.of` for one case, the same for every seed."""
-    r = random.Random(f"honest {seed}")
-    return KINDS[seed % len(KINDS)](r)
+    return KINDS[seed % len(KINDS)](random.Random(f"honest {seed}"))
 
 
 def start(r: random.Random, n: int, d: int) -> Rows:

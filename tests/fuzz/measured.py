@@ -70,8 +70,7 @@ def remedies(rng: random.Random) -> tuple[Words, Files]:
     """The list; or one layer drawn for one of them, since all of them take seconds."""
     if rng.random() < 0.15:
         return ["--list"], {}
-    name = rng.choice([*_REMEDIES, *values.WORDS])
-    return [name, *_size(rng, "--draws", "1")], {}
+    return [rng.choice([*_REMEDIES, *values.WORDS]), *_size(rng, "--draws", "1")], {}
 
 
 def graphs(rng: random.Random) -> tuple[Words, Files]:

@@ -77,8 +77,7 @@ def draw(seed: int, number: int) -> Chosen:
         [Fraction(rng.choice((-1, 1)) * rng.randint(1, 9999)) for _ in range(d)] for _ in range(n)
     ]
     name = f"{seed}/{number}"
-    made = Chosen(name, (f"{kind}, {heads}", f"d = {d}"), A, W, X0, consensus, others, floats)
-    return made
+    return Chosen(name, (f"{kind}, {heads}", f"d = {d}"), A, W, X0, consensus, others, floats)
 
 
 def _multiplier(a: list[Gauss], h: list[Gauss]) -> Fraction:

@@ -126,8 +126,7 @@ def _processor_time() -> float:
 
 def module_name(file: str) -> str:
     """Under which name a module of this file is imported."""
-    name = f"oversmoothing.{file.removesuffix('.py').replace('/', '.')}"
-    return name.removesuffix(".__init__")
+    return f"oversmoothing.{file.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__")
 
 
 class _Replacement(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -132,8 +132,7 @@ def configurations(draw: st.DrawFn) -> Config:
     for name, entries, most in (("seed", st.integers(0, 9), 3), ("asymmetry", st.floats(0, 1), 2),
                                 ("radius", st.floats(0, 2), 3)):  # fmt: skip
         axes[name] = draw(st.lists(entries, min_size=1, max_size=most, unique=True))
-    order = draw(st.permutations(list(axes)))
-    return config({}, {name: axes[name] for name in order})
+    return config({}, {name: axes[name] for name in draw(st.permutations(list(axes)))})
 
 
 @given(configurations())

@@ -81,8 +81,7 @@ def after(block: Block, X: Any) -> Any:
         Y = norm(block.norm_attention, X + norm(block.output_norm_attention, attended(block, X)))
         if block.ffn is None:
             return Y
-        Z = Y + norm(block.output_norm_ffn, fed_forward(block.ffn, Y))
-        return norm(block.norm_ffn, Z)
+        return norm(block.norm_ffn, Y + norm(block.output_norm_ffn, fed_forward(block.ffn, Y)))
     N = norm(block.norm_attention, X)
     Y = X + norm(block.output_norm_attention, attended(block, N))
     if block.ffn is None:

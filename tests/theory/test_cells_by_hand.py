@@ -29,8 +29,7 @@ from tests.support.tables import floats, matrix
 
 def named(text):
     """Matrices by name, a line each; what is longer goes on in an indented one."""
-    lines = text.replace("\n   ", "").strip().splitlines()
-    return dict(line.split(": ", 1) for line in lines)
+    return dict(line.split(": ", 1) for line in text.replace("\n   ", "").strip().splitlines())
 
 
 A = named("""

@@ -36,8 +36,7 @@ def stochastic(seed, causal=False):
 
 def differences(f, x, step=1e-6):
     """The Jacobian of f at x [d], by central differences: columns are directions."""
-    shifts = step * np.eye(len(x))
-    return np.stack([(f(x + e) - f(x - e)) / (2 * step) for e in shifts], axis=1)
+    return np.stack([(f(x + e) - f(x - e)) / (2 * step) for e in step * np.eye(len(x))], axis=1)
 
 
 def layer(placement, A, seed=0, behind=False):
@@ -65,8 +64,7 @@ def layer(placement, A, seed=0, behind=False):
         if placement == "post":
             Y = each(first, Y)
             return each(second, Y + each(back_ffn, ffn(Y)))
-        base = X if placement == "parallel" else Y
-        return Y + each(back_ffn, ffn(each(second, base)))
+        return Y + each(back_ffn, ffn(each(second, X if placement == "parallel" else Y)))
 
     found = layer_at_consensus(
         c, A, W, bias, placement=placement, norm=first, norm_ffn=second,

@@ -59,8 +59,7 @@ def cell(seed: int, relative: float, causal: bool = False) -> tuple[DiscModes, n
     A = rng.random((4 + seed % 5,) * 2) + 0.05
     A = np.tril(A) if causal else A
     A /= A.sum(axis=1, keepdims=True)
-    H = rng.standard_normal((3, 3))
-    return DiscModes(cell_discs(Layer.of(A, H), relative)), A
+    return DiscModes(cell_discs(Layer.of(A, rng.standard_normal((3, 3))), relative)), A
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -100,8 +100,7 @@ def planted(seed: int) -> Chosen:
         p, q = rng.choice(15, 2, replace=False)
         M[p] += M[q]
         M[:, q] -= M[:, p]
-    spectrum = [(64 * x, 64 * y) for x, y in large.spectrum] + small.spectrum
-    return Chosen(M, spectrum)
+    return Chosen(M, [(64 * x, 64 * y) for x, y in large.spectrum] + small.spectrum)
 
 
 def test_T10_a_component_beyond_the_circle_holds_as_many_chosen_eigenvalues_as_discs() -> None:

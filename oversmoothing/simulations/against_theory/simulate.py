@@ -228,8 +228,7 @@ def _stack(c: HeadsConfiguration) -> tuple[Fixed | Drawn, Fixed | Drawn]:
     def draw_W(rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         # sum_h W_h then has entries of variance scale^2 / d, whatever heads and rank.
         W_V = size * rng.standard_normal((heads, d, rank)) / math.sqrt(d)
-        W_O = size * rng.standard_normal((heads, rank, d)) / math.sqrt(heads * rank)
-        return W_V, W_O
+        return W_V, size * rng.standard_normal((heads, rank, d)) / math.sqrt(heads * rank)
 
     attention = Drawn(draw_from_state if c.attention == "state" else draw_A, c.seed)
     weights = Drawn(draw_W, c.seed)

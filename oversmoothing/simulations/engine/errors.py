@@ -336,8 +336,7 @@ def _distance(own: tuple[Tensor, Tensor, int], other: tuple[Tensor, Tensor, int]
 
 def _as_error(estimates: list[Tensor], eps: float) -> Tensor:
     worst = torch.stack(estimates).amax(0).nan_to_num(nan=torch.inf)
-    worst = torch.where(worst > _UNKNOWN, torch.inf, worst)
-    return worst.clamp_min(eps).cpu()
+    return torch.where(worst > _UNKNOWN, torch.inf, worst).clamp_min(eps).cpu()
 
 
 def nudged(Z: Tensor, seed: int) -> Tensor:

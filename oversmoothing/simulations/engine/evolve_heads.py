@@ -128,8 +128,7 @@ class Heads(iteration.Iteration):
         gone = y_exponent < _SMALLEST_EXPONENT
         y = torch.where(gone.view(-1, 1, 1), 0.0, y)
         y_exponent = torch.where(gone, torch.zeros_like(y_exponent), y_exponent)
-        Z = torch.cat((y, m.unsqueeze(1)), dim=1)
-        return Z, torch.stack((y_exponent, m_exponent), dim=-1)
+        return torch.cat((y, m.unsqueeze(1)), dim=1), torch.stack((y_exponent, m_exponent), dim=-1)
 
 
 def next_tokens(

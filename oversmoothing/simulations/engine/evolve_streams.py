@@ -182,15 +182,13 @@ class Streams(Iteration):
 def _fed(alone: bool, coupled: bool) -> Tensor:
     """Which of the four parts feeds which, [4, 4]."""
     streams = torch.tensor([[1, not alone], [1, 1]])
-    means = torch.tensor([[1, 0], [coupled, 1]])
-    return torch.kron(means, streams) > 0
+    return torch.kron(torch.tensor([[1, 0], [coupled, 1]]), streams) > 0
 
 
 def _lowered(both: Tensor, down: Tensor) -> Tensor:
     """`_Mixed.both` for differences at a power of two of their own: x_s and what is read take them
     times `down`."""
-    last = torch.cat((both[-2:, :-1] * down, both[-2:, -1:]), dim=1)
-    return torch.cat((both[:-2], last))
+    return torch.cat((both[:-2], torch.cat((both[-2:, :-1] * down, both[-2:, -1:]), dim=1)))
 
 
 def _joined(Y: Tensor, M: Tensor) -> Tensor:
@@ -301,5 +299,4 @@ def _vector(value: Any, name: str, default: Array) -> Array:
 
 def _states(kept: Sequence[state.Scaled], n: int) -> States:
     states, exponents = (x.unsqueeze(1) for x in stacked(kept))
-    offset = torch.zeros((1, n), dtype=torch.float64, device=states.device)
-    return States(states, exponents, offset)
+    return States(states, exponents, torch.zeros((1, n), dtype=torch.float64, device=states.device))

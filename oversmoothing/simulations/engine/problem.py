@@ -280,8 +280,7 @@ def make_problem(*, X0: Any, A: Any, W: Any, H: Any, residual: bool) -> Problem:
         d, weight_batch = dense.shape[-1], dense.shape[:-2]
     start = check_states(X0, attention.shape[-1], d)
     batches = {"A": attention.shape[:-2], name: weight_batch, "X0": start.shape[:-2]}
-    batch = broadcast_batches(**batches)
-    return Problem(attention, dense, P, Q, start, batch, bool(residual))
+    return Problem(attention, dense, P, Q, start, broadcast_batches(**batches), bool(residual))
 
 
 def _factors(P: Any, Q: Any) -> tuple[Array, Array, tuple[int, ...]]:

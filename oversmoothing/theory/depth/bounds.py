@@ -299,8 +299,7 @@ def _ball_basis(M: flint.acb_mat) -> tuple[list[flint.acb], flint.acb_mat, flint
     V = flint.acb_mat(
         size, size, [right[i, j] / columns[j] for i in range(size) for j in range(size)]
     )
-    inverse = V.inv()
-    return values, left, _two_norm_bound(V) * _two_norm_bound(inverse)
+    return values, left, _two_norm_bound(V) * _two_norm_bound(V.inv())
 
 
 def _two_norm_bound(V: flint.acb_mat) -> flint.arb:

@@ -60,8 +60,7 @@ def closed_classes(A: Array) -> list[NDArray[np.intp]]:
 
 def parts(positive: NDArray[np.bool_]) -> list[tuple[NDArray[np.intp], bool]]:
     """Each set of tokens that attend to one another, and whether they attend to no others."""
-    sets = communicating(positive)
-    return [(S, not np.delete(positive[S], S, axis=1).any()) for S in sets]
+    return [(S, not np.delete(positive[S], S, axis=1).any()) for S in communicating(positive)]
 
 
 def communicating(positive: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
@@ -214,8 +213,7 @@ def complement_basis(n: int) -> Array:
     """
     u = np.full(n, 1.0 / np.sqrt(n))
     u[0] += 1.0
-    reflector = np.eye(n) - np.outer(u, u) / u[0]
-    return np.ascontiguousarray(reflector[:, 1:])
+    return np.ascontiguousarray((np.eye(n) - np.outer(u, u) / u[0])[:, 1:])
 
 
 def quotient(A: Array) -> Array:

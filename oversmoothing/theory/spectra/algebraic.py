@@ -138,8 +138,7 @@ class Factor:
         moved = self.polynomial(flint.fmpz_poly([centre, 1]))
         last = [flint.acb(flint.fmpq(-int(moved[i]), int(moved[D]))) for i in range(D)]
         companion = [[int(i == j + 1) for j in range(D - 1)] + [last[i]] for i in range(D)]
-        values = flint.acb_mat(companion).eig(algorithm="approx")
-        return [centre + root.mid() for root in values]
+        return [centre + root.mid() for root in flint.acb_mat(companion).eig(algorithm="approx")]
 
     @cached_property
     def conjugate_index(self) -> list[int]:

@@ -229,8 +229,7 @@ def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) 
 
 def _frobenius(M: flint.acb_mat) -> flint.arb:
     """An upper bound of the norm of Frobenius."""
-    sizes = (abs(x).upper() for x in M.entries())
-    return sum((x * x for x in sizes), flint.arb(0)).sqrt().upper()
+    return sum((x * x for x in (abs(x).upper() for x in M.entries())), flint.arb(0)).sqrt().upper()
 
 
 def _separation(first: Complex, second: Complex) -> float:

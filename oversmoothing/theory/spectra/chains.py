@@ -165,8 +165,7 @@ class _Side:
 
     def applied(self, c: Coefficients) -> Coefficients:
         """By M."""
-        x = flint.fmpq_poly([0, 1])
-        return added(self.scaled(c, x), self.moved(c))
+        return added(self.scaled(c, flint.fmpq_poly([0, 1])), self.moved(c))
 
     def logarithm(self, c: Coefficients) -> Coefficients:
         """By log(M/x), x != 0."""

@@ -310,8 +310,7 @@ def _labels(touching: NDArray[np.bool_]) -> NDArray[np.intp]:
         np.minimum.at(first, (stack, before), nearer)
         first = first[stack, first]
         known = np.array_equal(first, before)
-    number = np.cumsum(first == places, axis=-1) - 1
-    return np.take_along_axis(number, first, axis=-1)
+    return np.take_along_axis(np.cumsum(first == places, axis=-1) - 1, first, axis=-1)
 
 
 def eigenvector(M: Bounded, discs: Discs, i: int) -> Bounded | None:

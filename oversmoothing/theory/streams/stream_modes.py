@@ -169,8 +169,7 @@ class EnclosedRadii:
     @property
     def rho_quotient(self) -> flint.arb:
         """A ball around rho_Q."""
-        more = [self.consensus] if self.repeated else []
-        return largest([self.shared, self.quotient, *more])
+        return largest([self.shared, self.quotient, *([self.consensus] if self.repeated else [])])
 
     def outcome(self) -> Outcome:
         """The verdict, UNDECIDED where the balls overlap.

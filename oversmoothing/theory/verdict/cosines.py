@@ -49,8 +49,7 @@ def _is_never_small(token: Part) -> bool:
     bits = token.bits
     vectors = flint.acb_mat(list(token.directions(bits).values()))
     with at_precision(bits):
-        gram = vectors * vectors.conjugate().transpose()
-        return not gram.det().contains(0)
+        return not (vectors * vectors.conjugate().transpose()).det().contains(0)
 
 
 def _is_one_pair(token: Part) -> bool:
@@ -81,8 +80,7 @@ def _are_apart(tokens: tuple[Part, Part]) -> bool:
         return False
     # Roots of monic polynomials: integers.
     roots = ([int(x.factor.rational_root.p) for x in token.growth.roots] for token in tokens)
-    pairs = product(*roots)
-    return all(sum(p(x) * q(y) for p, q in features) == 0 for x, y in pairs)
+    return all(sum(p(x) * q(y) for p, q in features) == 0 for x, y in product(*roots))
 
 
 def _keep_their_sizes(tokens: tuple[Part, Part]) -> bool:

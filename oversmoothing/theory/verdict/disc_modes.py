@@ -177,8 +177,7 @@ class DiscModes:
         z = eigenvector(W, self.cell.value, j)
         if z is None or case.factors is None or case.factors[0].shape[1] >= case.d:
             return z
-        back = case.factors[0] if left else case.factors[1].T
-        return Bounded.near(back, self.cell.relative) @ z
+        return Bounded.near(case.factors[0] if left else case.factors[1].T, self.cell.relative) @ z
 
     def lasts(self) -> bool:
         return bool((self.cell.consensus.low > 0).any() or (self.cell.quotient.low > 0).any())
@@ -199,8 +198,7 @@ class DiscModes:
         a, repeated = self.cell.attention, self.cell.repeated
         alone = repeated and by_discs.without_ones(a, repeated) is not None
         ones = by_discs.at_one(a) if alone else np.zeros(len(a)) > 0
-        labels = np.append(0, np.where(ones, 0, a.component + 1))
-        return np.unique(labels, return_inverse=True)[1]
+        return np.unique(np.append(0, np.where(ones, 0, a.component + 1)), return_inverse=True)[1]
 
     def leading(self) -> list[list[DiscMode]]:
         fixed, moving, columns = self.cell.consensus, self.cell.quotient, self.cell.value.component

@@ -52,8 +52,7 @@ class DiscStart(disc_modes.DiscModes):
         """What follows where `generic` is the verdict for generic X_0; perhaps nothing."""
         if generic is Outcome.TIE:
             top = self.leading()[0]
-            differ = self._classes_differ(top)
-            return Decided(generic) if differ else self._tie_of_a_head(top)
+            return Decided(generic) if self._classes_differ(top) else self._tie_of_a_head(top)
         fixed, moving = self.cell.consensus, self.cell.quotient
         if generic is Outcome.NON_SMOOTHING:
             fixed, moving = moving, fixed
@@ -151,8 +150,7 @@ class DiscStart(disc_modes.DiscModes):
         n, away = self.n, self._X[1:] - self._X[:1]
         if self.causal:
             return away
-        share = np.full((1, n - 1), 1 / (n + np.sqrt(n)))
-        return away - Bounded.near(share, 4 * UNIT) @ away
+        return away - Bounded.near(np.full((1, n - 1), 1 / (n + np.sqrt(n))), 4 * UNIT) @ away
 
     def _present(self, i: int, j: int, consensus: bool) -> bool:
         """Whether X_0 contains the pair of a_i, or of a = 1, and h_j."""

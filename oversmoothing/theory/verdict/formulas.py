@@ -148,5 +148,4 @@ def safe_interval(attention_values: Complex) -> float:
     """
     a = np.asarray(attention_values, dtype=np.complex128)
     gap, on_circle = 1 - np.abs(a) ** 2, np.where(a.real < 1, np.inf, 0.0)
-    ends = np.divide(2 * (1 - a.real), gap, out=on_circle, where=gap > 0)
-    return float(ends.max(initial=0.0))
+    return float(np.divide(2 * (1 - a.real), gap, out=on_circle, where=gap > 0).max(initial=0.0))

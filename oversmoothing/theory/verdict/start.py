@@ -153,8 +153,7 @@ def _limits(whole: Part, hfc: Part, mean: Part, shape: tuple[int, int]) -> Limit
         return ZERO
     rank = leading_rank(whole, shape)
     if sign > 0:
-        reached = "every" if mean.is_zero else "some" if mean.dies else ""
-        return infinite(rank, reached)
+        return infinite(rank, "every" if mean.is_zero else "some" if mean.dies else "")
     return Limits(*ratio_limit(hfc, mean, shape[0]), rank)
 
 

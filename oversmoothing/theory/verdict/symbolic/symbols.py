@@ -299,8 +299,7 @@ class SymbolicOperator(OfLayer):
     def matrix(self) -> Any:
         """I + H (x) A [n d, n d], on vec(X) with stacked columns."""
         layer = self.layer
-        whole = sp.eye(layer.n * layer.d) + sp.kronecker_product(layer.H, layer.A)
-        return layer.as_given(whole)
+        return layer.as_given(sp.eye(layer.n * layer.d) + sp.kronecker_product(layer.H, layer.A))
 
     @cached_property
     def _spectra(self) -> tuple[list[EigenvalueClass], list[EigenvalueClass]]:
@@ -326,8 +325,7 @@ class SymbolicOperator(OfLayer):
     @cached_property
     def determinant(self) -> Any:
         """The product of all 1 + h a."""
-        size = self.layer.n * self.layer.d
-        return sp.factor((-1) ** size * self.polynomial(sp.Integer(0)))
+        return sp.factor((-1) ** (self.layer.n * self.layer.d) * self.polynomial(sp.Integer(0)))
 
     @cached_property
     def inverse(self) -> Any:
