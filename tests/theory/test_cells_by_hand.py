@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace as Some
 
+import flint
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from oversmoothing.theory.layer.layer import read_layer
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.verdict.by_cells import (
     LARGEST_SIDE,
+    CellModes,
     decided_in_cell,
     departures,
     modes_of,
@@ -66,6 +68,7 @@ fourteenths: 1 0; 13/14 1/14
 nearly decoupled: 1 2e-100; 1e-100 1
 saturated: 1 0; 2e-17 1
 swapping: 0.4 0.6; 0.6 0.4
+causal, twice a half: 1 0 0; 0.5 0.5 0; 0.25 0.25 0.5
 three nearly alike: 0.799998 0.100003 0.099999; 0.100001 0.799998 0.100001;
     0.100002 0.099997 0.800001
 four nearly alike: 0.700002 0.100001 0.099998 0.099999; 0.100001 0.700001 0.099999 0.099999;
@@ -106,6 +109,7 @@ quarter: 0 -1; 1 0
 .5: 0.5
 fifteenths: -28/15
 mixing: -0.5 -0.75; 1.5 1
+down and up: -1 0; 0 -3
 """)
 SAID = """
 two | d0 | 1 1; -1 -1 | SMOOTHING zero 0.0 1
@@ -159,6 +163,8 @@ a swap beside a circulant | third of a turn | - | NON_SMOOTHING None None 2
 # Of nearly equal eigenvalues the finest blocks leave open what coarser ones decide.
 three nearly alike | -1.2 | -2; 2; 0 | SMOOTHING zero 0.0 1
 four nearly alike | -.5 | - | NON_SMOOTHING constant None 1
+# 1 - a of the smaller a of a block may be as large as 3 a - 1 of the larger: rank 2.
+causal, twice a half | down and up | 0 0; 1 2; 3 -1 | NON_SMOOTHING None None None
 # Equal moduli that no structure shows.
 a swap and one alone | quarter | - | UNDECIDED None None None
 all to the first | -2 | 1; 2 | UNDECIDED None None 1
@@ -290,3 +296,21 @@ def test_T6_1_minus_a_and_small_eigenvalues_keep_their_digits():
 def test_T4e_where_nothing_leads_nothing_is_said():
     nothing = Some(leading=lambda: iter([[]]), lasts=lambda: False, shape=(2, 1))
     assert limits_of(nothing, Outcome.UNDECIDED) == UNKNOWN
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_T4e_whatever_leads_is_among_modes_that_are_said_to_lead(seed):
+    """Moduli anywhere in their intervals, of modes that may be missing unless they are sure."""
+    rng = np.random.default_rng(seed)
+    modes = [
+        Some(low=low, high=low + wide, sure=sure < 1, multiplier=flint.acb(1))
+        for low, wide, sure in rng.integers([1, 0, 0], [5, 3, 3], (5, 3)).tolist()
+    ]
+    for mode in modes:
+        mode.exceeds = lambda other, low=mode.low: low > other.high
+    said = list(CellModes.leading(Some(all_modes=lambda: modes)))
+    for _ in range(50):
+        there = [mode for mode in modes if mode.sure or rng.random() < 0.5]
+        sizes = [rng.integers(mode.low, mode.high + 1) for mode in there]
+        leads = [mode for mode, x in zip(there, sizes, strict=True) if x == max(sizes)]
+        assert any(all(mode in top for mode in leads) for top in said)

@@ -187,8 +187,16 @@ class CellModes:
 
     def leading(self) -> Iterator[list[Mode]]:
         left = self.all_modes()
+        # What a mode that is there exceeds leads nowhere.
+        sure = [mode for mode in left if mode.sure]
+        left = [mode for mode in left if not any(x.exceeds(mode) for x in sure)]
         while left:
             top = [mode for mode in left if not any(x.exceeds(mode) for x in left)]
+            # While some of these may be missing, others lead that not all of them exceed.
+            while more := [
+                x for x in left if x not in top and not all(mode.exceeds(x) for mode in top)
+            ]:
+                top += more
             yield top
             if any(mode.sure and not mode.multiplier.contains(0) for mode in top):
                 return
@@ -200,14 +208,13 @@ class CellModes:
 
     def tokens(self, top: list[Mode]) -> Tokens | None:
         block = top[0].attention
-        # Of a block of several real eigenvalues one leads only where nothing turns beside it, and h
-        # is not 0, with which all of them stay.
-        steady = self.A.triangular and all(
-            mode.value.real
-            and len(mode.value) == 1
-            and not mode.value.value.contains(0)
-            and not mode.multiplier.contains(0)
-            for mode in top
+        # Of a block of several real eigenvalues one leads only where nothing turns beside it, and
+        # where |1 + h a| grows with a, or falls, for each h.
+        slopes = [mode.value.value.real * mode.multiplier.real for mode in top]
+        steady = (
+            self.A.triangular
+            and all(mode.value.real and len(mode.value) == 1 for mode in top)
+            and (all(x > 0 for x in slopes) or all(x < 0 for x in slopes))
         )
         y = _chain(block) if len(block) == 1 or steady else None
         if y is None:

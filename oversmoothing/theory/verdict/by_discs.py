@@ -195,15 +195,6 @@ class Comparison:
     error: float = 0.0
 
 
-def lasts(cell: CellDiscs | None, all_modes: bool = False) -> bool:
-    """Whether some mode of consensus (or each) keeps it from dying out: 1 + h is not 0 anywhere in
-    its disc; in fractions none is unknown."""
-    if cell is None:
-        return True
-    beyond = cell.consensus.low[0] > 0
-    return bool(beyond.all() if all_modes else beyond.any())
-
-
 # Entries of a stack of layers that are decided together.
 _TOGETHER = 2**14
 

@@ -22,7 +22,6 @@ from oversmoothing.theory.verdict.by_discs import (
     decide_cell,
     decide_heads,
     finer,
-    lasts,
 )
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, agreed, limits_of, merged
@@ -201,7 +200,8 @@ def generic_limits(case: Layer, comparison: Comparison) -> Limits:
             return limits_of_heads(case, None)
         return ZERO if outcome is Outcome.SMOOTHING else UNKNOWN
     if case.n == 1:
-        return ZERO if answer.rho_consensus and lasts(cell) else UNKNOWN
+        lasts = cell is None or (cell.consensus.low > 0).any()
+        return ZERO if answer.rho_consensus and lasts else UNKNOWN
     if outcome is Outcome.SMOOTHING:
         return ZERO
     if cell is not None:

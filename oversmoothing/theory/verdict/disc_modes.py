@@ -206,15 +206,20 @@ class DiscModes:
         def least(table: Array) -> Array:
             return minimum_by(minimum_by(table, self._rows).T, columns).T
 
-        best = np.fmax.reduce(least(np.concatenate([fixed.low, moving.low])), axis=None)
+        low = least(np.concatenate([fixed.low, moving.low]))
+        high = -least(-np.concatenate([fixed.high, moving.high]))
         # What is no number is not below anything.
-        places = np.argwhere(~(-least(-np.concatenate([fixed.high, moving.high])) < best)).tolist()
+        below = high < np.fmax.reduce(low, axis=None)
+        places = np.argwhere(~below).tolist()
         if len(places) > sum(self.shape):
             return [[]]
         sides = {i: self._side(i) for i, _ in places}
         values = {j: self._value(j) for _, j in places}
         top = [DiscMode(self, sides[i], values[j]) for i, j in places]
-        return [top] if best > 0 and any(mode.sure for mode in top[:TRIED]) else [top, []]
+        # The largest may be missing: one that is there has to exceed what is left out.
+        beyond = low[~below] > high[below].max(initial=0.0)
+        ahead = [mode for mode, exceeds in zip(top, beyond, strict=True) if exceeds]
+        return [top] if any(mode.sure for mode in ahead[:TRIED]) else [top, []]
 
     def _side(self, label: int) -> limits.Group:
         members = tuple((np.flatnonzero(self._rows == label) - 1).tolist())

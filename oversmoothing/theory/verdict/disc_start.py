@@ -102,15 +102,14 @@ class DiscStart(disc_modes.DiscModes):
         return False
 
     def _classes_differ(self, top: list[disc_modes.DiscMode]) -> bool:
-        """Whether the h_j that leads alone is in the difference of the means of two closed classes
-        of tokens, pi_k^T X_0 z - pi_l^T X_0 z: then it is in one of these means too."""
-        values = [mode.value for mode in top if mode.attention.consensus]
-        if len(values) < len(top) or self.classes == 1 or not values:
+        """Whether the h_j != -1 that leads alone is in the difference of the means of two closed
+        classes of tokens, pi_k^T X_0 z - pi_l^T X_0 z: then it is in one of these means too."""
+        if self.classes == 1 or not top:
             return False
-        alone = [values[0].columns] == [
-            x.columns for x in values if x.columns != values[0].conjugate
-        ]
-        z = self.value_vector(values[0].columns[0], left=True) if alone else None
+        first, j = top[0].value, top[0].value.columns[0]
+        pair, lasts = (first.columns, first.conjugate), self.cell.consensus.low[0, j] > 0
+        alone = all(x.attention.consensus and x.value.columns in pair for x in top)
+        z = self.value_vector(j, left=True) if alone and lasts else None
         if z is None:
             return False
         means = [w @ (self._X @ z) for w in self._means]

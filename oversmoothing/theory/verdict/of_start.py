@@ -31,7 +31,7 @@ from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.support.errors import CloseRootsError
 from oversmoothing.theory.verdict import answer as sentences, leading, resolvent
 from oversmoothing.theory.verdict.by_cells import decided_in_cell
-from oversmoothing.theory.verdict.by_discs import CellDiscs, Comparison, cell_discs, lasts
+from oversmoothing.theory.verdict.by_discs import CellDiscs, Comparison, cell_discs
 from oversmoothing.theory.verdict.by_fractions import (
     Mode,
     all_modes,
@@ -116,7 +116,7 @@ def _large_start(case: Layer, start: Entries, generic: Outcome) -> Decided:
     else an X_0 that contains, by discs, the mode which decides behaves as generic ones."""
     X0 = start.fractions
     if len(set(map(tuple, X0))) == 1:
-        return _at_consensus(case, start, None)
+        return _at_consensus(case, start)
     seconds = resolvent.resolvent_seconds(case.rational_A, case.rational_H, case.others)
     answer = by_projectors(case, X0)
     if answer.outcome is Outcome.UNDECIDED or not _is_plain(case):
@@ -135,7 +135,7 @@ def _start_of_heads(case: ManyHeads, X: Entries, radii: Comparison, generic: Out
     """Of several heads in floats, as far as discs or balls show which modes X_0 contains."""
     X0, smoothing = X.floats, generic is Outcome.SMOOTHING
     if (X0[0] == X0).all():
-        return _at_consensus(case, X, None)
+        return _at_consensus(case, X)
     known = radii.answer
     rest = known.rho_quotient if smoothing else known.rho_consensus
     # An estimate says of no mode that it leads.
@@ -150,7 +150,7 @@ def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> Decid
     as far as these agree; else UNDECIDED."""
     case, X0 = cell.case, start.floats
     if (X0[0] == X0).all():
-        return _at_consensus(case, start, cell)
+        return _at_consensus(case, start)
     discs = DiscStart(cell, X0)
     answer = discs.decided(generic)
     outcome, known = answer.outcome, answer.limits
@@ -169,18 +169,23 @@ def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> Decid
     return Decided(outcome, known, sentences.shown(begins), begins)
 
 
-def _at_consensus(case: Layer, start: Entries, cell: CellDiscs | None) -> Decided:
+def _at_consensus(case: Layer, start: Entries) -> Decided:
     """X_0 = 1 c^T stays at consensus, whatever A is, with c' = c (I + W): exactly 0 from some depth
     on where c is in the nilpotent part of I + H, as given (T11.1)."""
     total = reduce(exact.plus, (H for _, H in case.others), case.rational_H)
-    content = start_content([[Fraction(1)]], total, start.fractions[:1])
-    if content is not None:
+    step = exact.transposed(exact.plus(exact.identity(case.d), total))
+    # After d layers it is 0 or never is, and what is not 0 modulo a prime is not 0.
+    state, W = (
+        flint.nmod_mat(exact.to_flint(M).numer_denom()[0], resolvent.PRIMES[0])
+        for M in (start.fractions[:1], step)
+    )
+    if not any(reduce(lambda c, _: c * W, range(case.d), state).entries()):
+        content = start_content([[Fraction(1)]], total, start.fractions[:1])
+        if content is None:
+            return Decided(Outcome.UNDECIDED, UNKNOWN, sentences.TOO_MANY_MODES)
         if content.vanishes:
             return Decided(Outcome.UNDEFINED, UNKNOWN, sentences.VANISHES)
-        return Decided(Outcome.TRIVIAL, ZERO, sentences.AT_CONSENSUS)
-    if lasts(cell, all_modes=True):
-        return Decided(Outcome.TRIVIAL, ZERO, sentences.AT_CONSENSUS)
-    return Decided(Outcome.UNDECIDED, UNKNOWN, sentences.TOO_MANY_MODES)
+    return Decided(Outcome.TRIVIAL, ZERO, sentences.AT_CONSENSUS)
 
 
 # ------------------------------------------------------------------------------- by projectors
