@@ -126,22 +126,18 @@ def predicted_threshold(case: Case) -> tuple[float, float]:
     """(alpha, mu): the last alpha at which the planted eigenvalue mu does not dominate.
 
     mu comes down from far above, where alpha(mu) = 1/(w^T (mu - F)^-1 u) is mu/w^T u and a
-    constant, to where it first ties with another pair, or where alpha turns and it is real no more.
+    constant, to where it first ties with another pair: where alpha turns and it is real no more,
+    with the larger root of the same alpha.
     """
     size = 1 + float(np.linalg.norm(case.F, 2))
 
-    def dominates(mu: float) -> bool:
-        # Within a step of the grid alpha turns at most once, and falls up to there.
-        falls = alpha_of(case, mu + 1e-7 * size) > alpha_of(case, mu)
-        return falls and margin(case, mu) > 0
-
     # |1 + mu| in equal ratios.
     grid = np.geomspace(MOST * size, 1e-2, STEPS) - 1
-    first = next((k for k, mu in enumerate(grid) if not dominates(mu)), STEPS)
+    first = next((k for k, mu in enumerate(grid) if not margin(case, mu) > 0), STEPS)
     low, high = grid[min(first, STEPS - 1)], grid[max(first - 1, 0)]
     for _ in range(60):  # halving, to the last digit
         middle = (low + high) / 2
-        low, high = (low, middle) if dominates(middle) else (middle, high)
+        low, high = (low, middle) if margin(case, middle) > 0 else (middle, high)
     return alpha_of(case, high), float(high)
 
 
