@@ -19,13 +19,14 @@ import pytest
 import oversmoothing
 from oversmoothing import InputError
 from oversmoothing.theory.numbers.exact import to_fractions
+from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.streams.stream_modes import (
     agreement_depth,
     compare_moduli,
     contractions,
     largest_root,
 )
-from oversmoothing.theory.streams.stream_verdict import StreamVerdict, stream_verdict
+from oversmoothing.theory.streams.stream_verdict import StreamVerdict, _balls, stream_verdict
 from oversmoothing.theory.streams.streams import make_mixing, read_streams, roots_of
 from tests.support.cases import cases
 
@@ -49,6 +50,13 @@ def test_what_is_said_of_drawn_cases_is_what_iteration_does(first: int, count: i
 
 def said(R: Any, H: Any, A: Any = AA, **more: Any) -> StreamVerdict:
     return stream_verdict(read_streams(R=R, A=A, H=H, **more))
+
+
+def test_the_ball_of_each_disc_holds_its_whole_component() -> None:
+    discs = Discs(np.array([0.0, 1.0, 5.0]) + 0j, np.array([0.6, 0.6, 0.1]), np.array([0, 0, 1]))
+    *joined, alone = _balls(discs)
+    assert all(ball.contains(flint.acb(x)) for ball in joined for x in (-0.5, 1.5))
+    assert not alone.contains(flint.acb(1))
 
 
 @pytest.mark.parametrize("h", ["1/2", "-1/2", "-4/3", "-3/2", "0", "-1"])

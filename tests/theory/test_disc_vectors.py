@@ -280,6 +280,14 @@ def test_T4e_closed_classes_tie_where_their_means_differ(n, differ):
     assert answer.verdict_x0 == ("TIE" if differ else "UNDECIDED")
 
 
+def test_a_mean_of_zero_stays_for_a_doubly_stochastic_A_alone():
+    """Class means of 1/3 and -2/3 in two of 35 pairs."""
+    A, X0 = np.kron(np.eye(35), [[0.5, 0.5], [0.25, 0.75]]), np.zeros((70, 1))
+    X0[0], X0[-1] = 1, -1
+    found = oversmoothing.verdict(A=A, H=[[0.5]], X0=X0)
+    assert (found.verdict_x0, found.tends_to) == ("TIE", None)
+
+
 @pytest.mark.parametrize("classes", [1, 2])
 def test_what_stays_with_mean_zero_is_no_finite_limit(classes):
     """W is 0 on all of X_0 but what decays: the mean of what stays is 0, and so HFC/LFC grows."""

@@ -239,6 +239,58 @@ def test_T4e_an_X0_of_several_heads_contains_what_decides_also_where_eigenvalues
         assert heads_verdict(A=A, W=W, X0=np.round(n * centred)).verdict_x0 != "SMOOTHING"
 
 
+AA = [[0.75, 0.25], [0.25, 0.75]]
+
+
+def of_features(*others, sign=-1):
+    """H whose first two, 3/10 and 1/10 times the sign, are known to 1e-9, and others."""
+    H = np.diag([0.0, 0.0, *others])
+    H[:2, :2] = [[200.3 * sign, -200.0 * sign], [200.2 * sign, -199.9 * sign]]
+    return H
+
+
+@cases(
+    "H, X0, expected",
+    # Consensus goes like 9/10, and a difference like 9/10 + off; or that like 19/20, known badly.
+    *(
+        (of_features(-0.15, -0.2 + 2 * off), [[1.0, 2, 0, 1], [1, 2, 0, -1]], word)
+        for off, word in ((-1e-9, "UNDECIDED"), (1e-10, "UNDECIDED"), (1e-6, "NON_SMOOTHING"))
+    ),
+    (of_features(-0.05 - 1e-10), [[1.0, 2, 1], [-1, -2, 1]], "UNDECIDED"),
+    (of_features(-0.05 - 1e-6), [[1.0, 2, 1], [-1, -2, 1]], "NON_SMOOTHING"),
+)
+def test_T4e_a_mode_of_several_heads_outgrows_all_that_consensus_may_be(H, X0, expected):
+    found = heads_verdict(A=[AA, AA], W=[H.T / 2] * 2, X0=X0)
+    assert (found.verdict, found.verdict_x0) == ("NON_SMOOTHING", expected)
+
+
+@cases("off, expected", (-1e-6, "TIE"), (1e-10, "UNDECIDED"), (1e-6, "NON_SMOOTHING"))
+def test_T7_groups_of_tokens_tie_where_no_difference_may_be_larger(off, expected):
+    """13/10, known to 1e-9, beside 1 + (0.6 + 2 off)/2."""
+    A, H = np.kron(np.eye(2), [[0.25, 0.75], [0.75, 0.25]]), of_features(-0.6 - 2 * off, sign=1)
+    assert heads_verdict(A=[A, A], W=[H.T / 2] * 2).verdict == expected
+
+
+# The eigenvectors (1, -1, 1/2) and (1, 1, -2) for 1/4 and 1/2; a pair that turns.
+THREE = [[1 / 2, 1 / 3, 1 / 6], [1 / 4, 7 / 12, 1 / 6], [1 / 16, 13 / 48, 2 / 3]]
+PAIR = [[0.1, 0.6, 0.3], [0.2, 0.1, 0.7], [0.7, 0.2, 0.1]]
+
+
+@cases(
+    "A, W, X0, expected",
+    (THREE, np.diag([-0.25, -0.45]), None, "constant"),
+    (THREE, np.diag([-0.25, -0.45]), [[1.0, 1], [1, 1], [1, -2]], None),
+    (PAIR, [[-0.45]], None, None),
+)
+def test_T4_limits_of_heads_are_those_of_one_real_mode_that_is_there(A, W, X0, expected):
+    assert heads_verdict(A=[A, A], W=[W, W], X0=X0).tends_to == expected
+
+
+def test_T1f_one_head_that_is_doubly_stochastic_leaves_the_other_a_mean():
+    found = heads_verdict(A=[AA, [[0.7, 0.3], [0.4, 0.6]]], W=[[[-0.25]]] * 2)
+    assert found.limit == pytest.approx(12)
+
+
 def test_T4e_causal_heads_of_any_length_show_what_the_first_token_holds():
     """Consensus is in X_0 as far as the first token is: at n = 300 too, and not where it is 0."""
     A, W = draw(3, 300, 8, 4, causal=True)

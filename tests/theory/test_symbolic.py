@@ -68,6 +68,8 @@ CASES = {
     "cubic-values": (TWO, matrix("h 1 0; 0 h 1; k 0 -1")),
 }  # fmt: skip
 CELLS = ("cubic-attention", "ring-5", "cubic-values")  # where there is no closed form
+# (h, a) and (h, conj a) apart: x of the one, y of the other.
+RING, APART = circulant("1/10 1/2 1/10 3/10"), matrix("1+x+y z; 1 z+y-x; 1-x-y z; 1 z+x-y")
 # (A, H, X0): spectra real, complex on one side and on both, defective, of several closed classes.
 STARTS = {
     "one": (TWO, ONE, matrix("x; y")),
@@ -80,10 +82,9 @@ STARTS = {
     "jordan": (*CASES["jordan"], matrix("x y; 1 y")),
     "turning-attention": (*CASES["turning-attention"], matrix("x; y; 1")),
     "both-turning": (circulant("1/10 4/5 1/10"), TURNED, matrix("x y; -x y; 0 1")),
-    # (h, a) and (h, conj a) apart: x of the one, y of the other.
-    "turning-together": (
-        circulant("1/10 1/2 1/10 3/10"), TURNED, matrix("1+x+y z; 1 z+y-x; 1-x-y z; 1 z+x-y")
-    ),
+    "turning-together": (RING, TURNED, APART),
+    # Both turn by 1/5 i.
+    "turning-alike": (RING, matrix("h 1/5; -1/5 h"), APART),
     "causal": (*CASES["causal"], matrix("x; y; 1")),
     "classes": (*CASES["classes"], matrix("x; y; 1")),
     "mixing-3": (*CASES["mixing-3"], matrix("x 0; 1 y; 0 y")),
@@ -185,7 +186,8 @@ def check(name: str, count: int, seed: int) -> tuple[set[Outcome], int]:
 
 
 QUICK = ("one", "two-rates", "turning-attention", "cubic-attention", "ring-5", "line-5",
-         "one in X0", "start-alone in X0", "jordan in X0", "classes in X0")  # fmt: skip
+         "one in X0", "start-alone in X0", "jordan in X0", "classes in X0",
+         "turning-alike in X0")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", QUICK)
