@@ -374,8 +374,8 @@ def limits_of_heads(case: ManyHeads, X0: Array | None) -> limits.Limits:
     high = inflated(np.abs(discs.centres) + discs.radii, 4)
     low = np.abs(discs.centres) * (1 - 8 * UNIT) - discs.radii
     i = int(np.argmax(low))
-    real = discs.alone[i] and discs.centres[i].imag == 0
-    if not real or not low[i] > np.delete(high, i).max(initial=0.0):
+    # Then it is real, and alone: another disc has the conjugate of one that is not.
+    if not low[i] > np.delete(high, i).max(initial=0.0):
         return limits.UNKNOWN
     v, w = _simple(M.T, error.T, discs, i), _simple(M, error, discs, i)
     start = None if X0 is None else start_within(X0.T.reshape(-1, 1))
