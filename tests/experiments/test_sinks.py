@@ -11,7 +11,7 @@ from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.inspection.observe import Linearity
 from oversmoothing.experiments.inspection.sentences import of_rank, of_sinks
-from oversmoothing.experiments.inspection.states import sinks
+from oversmoothing.experiments.inspection.states import sinks, state_numbers
 from oversmoothing.experiments.models.model import Trace
 from tests.support.families_of_today import inputs, today, whole
 from tests.support.made_models import WIDTH, draw, made, sharing
@@ -66,10 +66,11 @@ def test_behind_a_sink_token_stands_what_stood_there_without_it():
 
 
 @pytest.mark.parametrize(("cls", "registers"), [(True, 2), (False, 3), (True, 0), (False, 0)])
-def test_registers_and_cls_are_left_out_by_their_number(cls, registers):
+@pytest.mark.parametrize("width", [6, 14])
+def test_registers_and_cls_are_left_out_by_their_number(width, cls, registers):
     """Each part as if it were a state of its own, raw and without its largest direction."""
-    X = draw(14, 6) + 1
-    found = sinks(X, cls=cls, registers=registers)
+    X, how = draw(14, width) + 1, {"cls": cls, "registers": registers}
+    found = {k: x[0] for k, x in state_numbers(X[None], **how, ranks=1, closely=1)[1][0].items()}
     end = int(cls) + registers
     parts = {"without_first": list(range(1, 14))}
     if registers:

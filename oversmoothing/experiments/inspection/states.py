@@ -173,7 +173,7 @@ def _first_vector(gram: Tensor, top: Tensor) -> Tensor:
 
 def _along(X: Tensor, v: Tensor) -> Tensor:
     """An eigenvector of the smaller Gram matrix as one of features, of length 1."""
-    v = v if X.shape[0] >= X.shape[1] else X.mT @ v
+    v = v if len(v) == X.shape[1] else X.mT @ v
     size = torch.linalg.vector_norm(v)
     return v / torch.where(size > 0, size, 1.0)
 
