@@ -291,7 +291,7 @@ def test_a_rung_that_predicts_what_another_does_has_fallen_back():
     found = ladder(model, pixels[:1].repeat(10, 1, 1, 1), pixels[10:], standard=10)
     assert re.search(r"The same numbers as P0', .* come from .*P7 kernel", found.words())
     honest = ladder(model, pixels[:10], pixels[10:], standard=10).words()
-    assert not re.search(r"come from .*(P0'[;.]|P6 lifted[;.])", honest)
+    assert "The same numbers" not in honest
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])

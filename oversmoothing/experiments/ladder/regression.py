@@ -151,7 +151,7 @@ class StateFeatures:
     content: each position's mean is subtracted first, so that only what differs from image to image
     is described. weights [n]: of the tokens (None: equal). energy_basis [d, k]: principal
     directions of the tokens around their image's mean; mean_basis [d, k]: of the images' means
-    around `mean` [d].
+    around `mean` [d], fewer than there are images, since what lies beyond is rounding.
     """
 
     def __init__(self, X: Tensor, *, content: bool = False, weights: Tensor | None = None) -> None:
@@ -163,7 +163,7 @@ class StateFeatures:
         Y = (Y - m[:, None]).flatten(0, 1)
         self.mean = m.mean(0)
         self.energy_basis = principal_directions(Y * weights.sqrt().repeat(len(X))[:, None], k)
-        self.mean_basis = principal_directions(m - self.mean, k)
+        self.mean_basis = principal_directions(m - self.mean, min(k, len(X) - 1))
 
     def __call__(self, X: Tensor) -> list[Features]:
         """[log energies along the directions, coordinates of the mean row] of X [m, n, d]."""
@@ -200,8 +200,8 @@ def start_features(start: Tensor) -> tuple[Callable[[Tensor], list[Features]], i
 
     def features(start: Tensor) -> list[Features]:
         rows = []
-        for X in torch.split(start, PARTS):
-            sigma = torch.linalg.svdvals((X - X.mean(1, keepdim=True)).double())
+        for X in torch.split(start.double(), PARTS):
+            sigma = torch.linalg.svdvals(X - X.mean(1, keepdim=True))
             floor = 1e-12 * sigma[:, :1] + 1e-300
             rows.append((sigma[:, :VALUES] + floor).log())
         return [*content(start), *whole(start), Features(torch.cat(rows).numpy())]
