@@ -43,10 +43,7 @@ CORPORA: dict[str, Callable[[], Iterator[tuple[str, Any]]]] = {
 
 # What is known to be wrong in an answer, by corpus and case: a field, the reason, and "right" where
 # that is known. A field with such a mark may be as recorded or as is right.
-KNOWN_WRONG = {("inspect", "llama"): {"layers.condition_V_H": {"known_wrong": (
-    "heads in groups share their values, so that H of these 32 features has rank 16: the "
-    "eigenvectors of its 16 eigenvalues 0 are those that rounding takes"
-)}}}  # fmt: skip
+KNOWN_WRONG: dict[tuple[str, str], dict[str, Any]] = {}
 
 
 @dataclass(frozen=True)

@@ -67,11 +67,13 @@ def test_eigenvalues_that_are_0_for_want_of_rank_are_0_and_not_what_rounding_mak
     out = torch.cat([W_O[0] + W_O[1], W_O[2] + W_O[3]])
     core = torch.linalg.eigvals(out @ V).numpy()
     assert modes.why["h_zero"] == (d - groups * r) / d and (modes.h == 0).sum() == d - groups * r
-    inside = sum(abs(h + 0.5) <= 0.5 for h in core)
-    assert modes.why["h_universal_disc"] == pytest.approx(inside / d)
+    assert modes.why["h_universal_disc"] == pytest.approx(sum(abs(core + 0.5) <= 0.5) / d)
     np.testing.assert_allclose(
         np.sort_complex(modes.h[modes.h != 0]), np.sort_complex(core), rtol=1e-9
     )
+    Q = torch.linalg.qr(draw(d, d, seed=2))[0]
+    turned = ValueModes.of(Heads(no, no, Q @ W_V, W_O @ Q.mT)).why["condition_V_H"]
+    assert modes.why["condition_V_H"] == pytest.approx(turned)
 
 
 def test_zeros_for_want_of_rank_never_lose_at_consensus():

@@ -91,10 +91,13 @@ class ValueModes:
         h, V = np.empty(0, dtype=np.complex128), None
         if values:
             h, V = eigenpairs(H, where, vectors=vectors)
-            # Rounding makes small numbers of them.
-            h[np.argsort(np.abs(h))[: max(0, len(H) - joined(W_V, W_O)[0].shape[1])]] = 0.0
+            # Rounding makes small numbers of zeros, and of their eigenvectors any basis.
+            L = joined(W_V, W_O)[0]
+            zero = np.argsort(np.abs(h))[: max(0, len(H) - L.shape[1])]
+            h[zero] = 0.0
         zeros, largest = max(0, len(H) - own.shape[1]), {}
         if V is not None:
+            V[:, zero] = np.linalg.qr(L, "complete")[0][:, L.shape[1] :]
             best = {"modulus": int(np.argmax(np.abs(h))), "residual": int(np.argmax(np.abs(1 + h)))}
             largest = {name: (complex(h[k]), V[:, k].copy()) for name, k in best.items()}
         return cls(h, own, zeros, _why(H, h, V, own, zeros), largest)
@@ -121,21 +124,17 @@ def joined(W_V: Array, W_O: Array) -> tuple[Array, Array]:
 def asymmetry(H: Array) -> float:
     """||H - H^T||_F / ||H + H^T||_F of H [d, d]; 0 for H = 0."""
     skew, even = float(np.linalg.norm(H - H.T)), float(np.linalg.norm(H + H.T))
-    if even == 0.0:
-        return math.inf if skew else 0.0
-    return skew / even
+    return skew / even if even else math.inf if skew else 0.0
 
 
-def _why(
-    H: Array, h: Complex, V: Complex | None, own: Complex, zeros: int
-) -> dict[str, float]:  # fmt: skip
+def _why(H: Array, h: Complex, V: Complex | None, own: Complex, zeros: int) -> dict[str, float]:
     """What the weights of one layer say, without any input.
 
     h_<region>, head_h_<region>: shares of eigenvalues, of H whole and of the heads' own H_h (each
     with its d - r zeros); h_real_min, h_real_max, h_abs_max; asymmetry
     ||H - H^T||_F / ||H + H^T||_F, 0 symmetric and inf skew; condition_V_H of its eigenvectors
-    (2-norm, inf where singular, NaN without them); departure_from_normality
-    sqrt(||H||_F^2 - sum |h|^2) / ||H||_F (Henrici). NaN where the eigenvalues of H are left out.
+    (2-norm, inf where singular, NaN without them), those of exact zeros orthonormal; Henrici's
+    departure_from_normality sqrt(||H||_F^2 - sum |h|^2) / ||H||_F. NaN where no h are taken.
     """
     norm, whole = float(np.linalg.norm(H)), h if len(h) else np.full(1, NAN, dtype=np.complex128)
     excess = max(0.0, norm**2 - float((np.abs(h) ** 2).sum())) if len(h) else NAN
