@@ -79,7 +79,7 @@ def verdict(
     if as_json:
         print(files.to_json(result.to_json_object()), end="")
     else:
-        opt.told(str(result))
+        print(opt.wrapped(str(result)))
 
 
 def certify(
@@ -121,7 +121,7 @@ def certify(
     more += [f"Not in the certificate: {each}." for each in made.left_out]
     more += [f"The checker cannot confirm, and so not in it: {x}." for x in made.unconfirmed]
     how = f"How: {made.reason}; {made.method}."
-    opt.told(in_lines(Outcome(claim["verdict"]), "certified", numbers, how, more))
+    print(opt.wrapped(in_lines(Outcome(claim["verdict"]), "certified", numbers, how, more)))
     if path is not None:
         print(f"wrote {path}")
 

@@ -90,7 +90,7 @@ def inspect(
     if dry_run or not as_json:
         for each in models:
             said = f"{Path(each.name).name}: {foresee(each, inputs, **how)}"
-            print(said, file=sys.stdout if dry_run else sys.stderr)
+            print(opt.wrapped(said), file=sys.stdout if dry_run else sys.stderr)
     if dry_run:
         return
     name = ", ".join(Path(each.name).name for each in (models[:1] if staged else models))
@@ -163,7 +163,7 @@ def enclose(
         path = proof.write(folder, number)
         bodies.append(proof.body)
         if not as_json:
-            opt.told(f"{proof.text(opt.table_text)}\nwrote {path}")
+            print(opt.wrapped(f"{proof.text(opt.table_text)}\nwrote {path}"))
     if as_json:
         print(to_json({"enclosures": bodies}), end="")
     return 0
@@ -291,7 +291,7 @@ def study(
 
     The questions, their margins, seeds and the rule of decision were written before the runs
     (preregistered.toml). `study core` trains what they need, one process a core, block by block;
-    with --device cuda all networks of one task at once, on a card. Interrupted, the same command
+    with --device cuda all networks of one task at once, on a GPU. Interrupted, the same command
     goes on. Each finished run is a row of study/rows.jsonl in the folder of results. `study
     answers` decides every question from these rows, or from the recorded ones where the folder has
     none; `study spreads` shows how spread the first seeds are, and no difference.

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
 
@@ -159,7 +159,7 @@ Precision = Annotated[str, one_of(
 Heads = Annotated[int, whole("number of heads", most=sizes.SIZE)]
 Scale = Annotated[float, real("norm of the (summed) weights", "S")]
 Agree = Annotated[float, real(
-    "count streams as one below this share of their first difference", "SHARE",
+    "count streams as one below this share of their initial difference", "SHARE",
     most=1)]  # fmt: skip
 Draws = Annotated[int, whole("number of draws", most=sizes.POINTS)]
 Workers = Annotated[int, whole("number of processes at work at the same time", most=64)]
@@ -183,9 +183,9 @@ Images = Annotated[str | None, Option(
 Text = Annotated[Path | None, Option(
     metavar="FILE", help="file of texts, one a line (- for standard input)")]  # fmt: skip
 # Each command has its default; None: of the inputs that are named 200.
-Count = Annotated[int, whole("take N inputs: the first; in inspect drawn by --seed")]
+Count = Annotated[int, whole("take the first N inputs (inspect draws N by --seed)")]
 Sample = Annotated[int | None, whole(
-    "take N inputs: the first; in inspect drawn by --seed (default 200)")]  # fmt: skip
+    "take the first N inputs (inspect draws N by --seed) (default 200)")]  # fmt: skip
 CutTexts = Annotated[int | None, whole(
     "longest text in tokens (default: what the model reads)", least=2)]  # fmt: skip
 Part = Annotated[str | None, Option(
@@ -238,64 +238,74 @@ def listed(
     if out is not None:
         raise InputError("--list names what there is and writes nothing: leave --out out")
     for name, said in {} if as_json else rows.items():
-        print(f"{name:{width}s} {said}")
+        line, indent = f"{name:{width}s} {said}", " " * (width + 1)
+        print(fill(line, columns(), subsequent_indent=indent) if sys.stdout.isatty() else line)
     if as_json:
         print(to_json(dict(rows)), end="")
 
 
 def shown(as_json: bool, value: Any, text: str) -> None:
     """Print the value as JSON and nothing else, or the text."""
-    print(to_json(value).rstrip("\n") if as_json else text)
+    print(to_json(value).rstrip("\n") if as_json else wrapped(text))
 
 
-def told(text: str) -> None:
-    """Print it, its long lines wrapped to the terminal, but for rows of tables."""
-    print(wrapped(text, max(40, get_terminal_size((100, 24)).columns)))
+def columns() -> int:
+    """Of the terminal, 40 at least; 100 where there is none."""
+    return max(40, get_terminal_size((100, 24)).columns)
 
 
-def wrapped(text: str, width: int) -> str:
+def wrapped(text: str, width: int = 0) -> str:
     """Long lines go on in the next, indented; a row of a table, with two spaces within, stays."""
-    lines = []
+    lines, width = [], width or columns()
     for line in text.splitlines():
         inner = line.lstrip()
-        indent = line[: len(line) - len(inner)]
-        row = "  " in inner or line[:1] in "\u2502\u2503"
-        long = len(line) > width and not row
-        wraps: dict[str, Any] = {"initial_indent": indent, "subsequent_indent": f"{indent}  "}
-        wraps |= {"break_long_words": False, "break_on_hyphens": False}
-        lines.append(fill(inner, width, **wraps) if long else line)
+        if len(line) > width and "  " not in inner:
+            indent = line[: len(line) - len(inner)]
+            line = fill(inner, width, initial_indent=indent, subsequent_indent=f"{indent}  ",
+                        break_long_words=False, break_on_hyphens=False)  # fmt: skip
+        lines.append(line)
     return "\n".join(lines)
 
 
 def table_text(frame: pd.DataFrame, number: Callable[[float], str] | None = None) -> str:
-    """The table without its index; `number` words a float, '-' stands for one that is missing."""
+    """The table without its index; `number` words a float, '-' stands for one that is missing.
+
+    In a terminal, columns for which there is no room go on beneath, behind the first one again.
+    """
     from oversmoothing.simulations.drawing.wording import in_column, plain_table
 
     if not sys.stdout.isatty():
         return plain_table(frame, number)
     import pandas as pd
-    from rich.console import Console
-    from rich.table import Table
+    from rich import box, console, table
+    from rich.text import Text
 
-    drawn = Table(header_style="bold")
-    for name in frame.columns:
+    terminal = console.Console()
+    parts: list[list[tuple[int, Literal["left", "right"], list[str]]]] = [[]]
+    for name in map(str, frame.columns):
+        cells = [_cell(each, number and in_column(name, number)) for each in frame[name]]
+        longest = max([8, *map(len, "\n".join(cells).split("\n"))])
+        head = fill(name.replace("_", "_ "), longest, break_long_words=False).replace("_ ", "_")
+        width = max(map(len, "\n".join([head, *cells]).split("\n"))) + 2
+        if parts[-1][1:] and sum(each for each, *_ in parts[-1]) + width >= terminal.width:
+            parts.append(parts[0][:1])
         numeric = pd.api.types.is_numeric_dtype(frame[name])
-        drawn.add_column(str(name), justify="right" if numeric else "left")
-    for row in frame.itertuples(index=False):
-        cells = zip(frame.columns, row, strict=True)
-        drawn.add_row(*(_cell(value, number and in_column(name, number)) for name, value in cells))
-    console = Console()
-    with console.capture() as capture:
-        console.print(drawn)
-    return capture.get().rstrip("\n")
+        parts[-1].append((width, "right" if numeric else "left", [head, *cells]))
+    with terminal.capture() as capture:
+        for part in parts:
+            drawn = table.Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="bold")
+            for _, side, column in part:
+                drawn.add_column(Text(column[0]), justify=side, overflow="fold")
+            for row in zip(*(column[1:] for _, _, column in part), strict=True):
+                drawn.add_row(*map(Text, row))
+            terminal.print(drawn)
+    return capture.get().strip("\n")
 
 
 def _cell(value: object, number: Callable[[float], str] | None) -> str:
-    from rich.markup import escape
-
     if isinstance(value, float):
         return "-" if value != value else number(value) if number else f"{value}"
-    return escape(str(value))
+    return fill(str(value), 16, break_long_words=False, break_on_hyphens=False)
 
 
 def finish(
@@ -315,6 +325,6 @@ def finish(
     if as_json:
         print(to_json(result.to_json_object()), end="")
         return
-    told(result.text(table_text, wide))
+    print(wrapped(result.text(table_text, wide)))
     beside = ", ".join(str(path.relative_to(first.parent)) for path in more)
     print(f"wrote {first} (and {beside} beside it)")

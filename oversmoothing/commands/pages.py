@@ -19,7 +19,7 @@ PAGES = ("one-column", "two-column")
 def figures(
     only: Annotated[list[str] | None, Argument(metavar="NAME",
         help="figures to draw, or 'all'; metrics_by_layer and table_1 first train small models, "
-             "about 2 minutes of the processor, unless the folder of results holds them")] = None,
+             "about 2 minutes of CPU time, unless the folder of results holds them")] = None,
     format: Annotated[list[str] | None, opt.one_of("format", KINDS,
         "formats of the pictures (default pdf png)")] = None,
     width: Annotated[str, opt.one_of("page", PAGES, "page they must fit")] = "two-column",
@@ -48,7 +48,7 @@ def figures(
             wanted.append(new)
     if names:
         opt.alone("--list", "NAME", "--json")
-        trains = " (trains small models first, about 2 minutes of the processor)"
+        trains = " (trains small models first, about 2 minutes of CPU time)"
         opt.listed({name: title(name) + trains * (name in TRAIN) for name in wanted}, as_json)
         return
     from oversmoothing.paper_figures.figure_base import Context
@@ -144,7 +144,7 @@ def remedies(
     if as_json:
         print(to_json(result.tables["remedies"].to_json_object()), end="")
     else:
-        opt.told(result.text(opt.table_text))
+        print(opt.wrapped(result.text(opt.table_text)))
         if path is not None:
             print(f"wrote {path}")
     return int(not (result.table["error"] < MOST).all())

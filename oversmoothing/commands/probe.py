@@ -115,15 +115,15 @@ def of_experiment(row: Row, measure: "Callable[..., Result]") -> Callable[..., i
 @_kind(_OFTEN, device="cpu", dtype="float64")
 def stability(
     model: Any, inputs: Any, seed: int, *,
-    size: Annotated[float, opt.positive("size of real perturbations, relative to the stream",
+    size: Annotated[float, opt.positive("size of finite perturbations, relative to the stream",
         "S")] = 0.01,
 ) -> "Result":  # fmt: skip
     """Say whether small differences between tokens grow or die, layer by layer.
 
     It differentiates the model's own blocks in float64: at equal tokens (consensus), near them and
-    at the tokens of your inputs. Beside that stand the formula of T8c and perturbations that were
-    really made. It also says what the stack would do if it were looped. Writes stability.json and
-    tables into stability/MODEL of the folder of results.
+    at the tokens of your inputs. Beside that stand the formula of T8c and finite perturbations. It
+    also says what the stack would do if it were looped. Writes stability.json and tables into
+    stability/MODEL of the folder of results.
     """
     from oversmoothing.experiments.repeated.stability import stability as measure
 
@@ -273,13 +273,13 @@ def ladder(
     text: opt.Text = None,
     tokens: Annotated[int, opt.whole("longest text in tokens", least=2)] = 64,
     data_dir: opt.DataDir = None,
-    calibration: Annotated[int, opt.whole("number of inputs of P0''', P6 and P7")] = 100,
-    standard: Annotated[int, opt.whole("number of those that P0 to P5 take")] = 100,
+    calibration: Annotated[int, opt.whole("number of inputs that fit P0''', P6 and P7")] = 100,
+    standard: Annotated[int, opt.whole("number of these that fit P0 to P5")] = 100,
     held_out: Annotated[int, opt.whole("number of inputs that the scores are taken on")] = 200,
     held_out_from: Annotated[int, opt.whole(
         "leave out the first N of the held-out draw, those of an earlier run", 0)] = 0,
     copies: Annotated[int, opt.whole(
-        "number of altered copies of a calibration image for the kernel rungs", 0)] = 0,
+        "number of altered copies of each such image, for P0''' and P7", 0)] = 0,
     first_layers: Annotated[int, opt.whole(
         "number of layers that P7's finer grid follows, cost against score")] = 3,
     seed: opt.Seed = 0,
@@ -288,8 +288,8 @@ def ladder(
 ) -> None:  # fmt: skip
     """Which cheap theory predicts the smoothing of a trained model, scored.
 
-    Without --images: of digits models their validation images, else CIFAR-100 in --data-dir. Texts
-    shorter than --tokens are left out. Writes ladder.json, tables and a page.
+    The predictors are P0 to P7. Without --images: of digits models their validation images, else
+    CIFAR-100 in --data-dir. Shorter texts than --tokens are left out. Writes ladder.json and more.
     """
     from oversmoothing.experiments.ladder.climb import ladder as climb, split_inputs
     from oversmoothing.experiments.models.sources import named_model
@@ -319,9 +319,8 @@ def exponents(
 ) -> "tuple[Result, int]":  # fmt: skip
     """Rates of a trained model's layers, repeated: Lyapunov exponents against measured slopes.
 
-    The layers are operators on one input. --depth is a multiple of 200. Writes exponents.csv and
-    exponents.json. Exit status 1: a slope is further from what is predicted than so many layers
-    leave open.
+    Each layer is the operator that it is on one input. --depth is a multiple of 200. Writes
+    exponents.csv and exponents.json. Exit status 1: a slope is off by more than its error.
     """
     from oversmoothing.experiments.repeated.blocks import cycled_layers
     from oversmoothing.simulations.against_theory import exponents as runs

@@ -13,7 +13,6 @@ from contextlib import nullcontext
 from functools import partial
 from importlib import resources
 from pathlib import Path
-from shutil import get_terminal_size
 from tempfile import gettempdir
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
@@ -43,8 +42,8 @@ def prove(
         "kinds of evidence (default all)")] = None,
     names: opt.Listed = False,
     as_json: opt.Json = False,
-    examples: Annotated[int | None, opt.whole("number of examples a search (default "
-        f"{_EXAMPLES}), thorough: a claim (default {_THOROUGH_EXAMPLES})",
+    examples: Annotated[int | None, opt.whole("examples for each search (default "
+        f"{_EXAMPLES}); with --thorough for each claim (default {_THOROUGH_EXAMPLES})",
         most=sizes.EXAMPLES)] = None,
     seed: opt.Seed = 0,
     init: Annotated[Path | None, Option(metavar="FILE.py",
@@ -53,7 +52,7 @@ def prove(
     jobs: Annotated[int, opt.whole("number of worker processes", most=64)] = min(
         2, os.cpu_count() or 1),
     thorough: Annotated[bool, Option("--thorough",
-        help="search many examples a claim, in chunks, going on where it stopped")] = False,
+        help="search many examples for each claim, in chunks; resumes")] = False,
     minutes: Annotated[float | None, opt.real("minutes after which a thorough search stops",
         "M")] = None,
     out: opt.OutFile = None,
@@ -94,7 +93,7 @@ def prove(
         width = max(len(each.name) for each in chosen)
         wide = max(len(str(each.on_record or "")) for each in chosen)
         # A line for each; JSON has the whole statements.
-        room = max(30, get_terminal_size((100, 24)).columns - width - wide - 3)
+        room = max(30, opt.columns() - width - wide - 3)
         rows = {}
         for each in chosen:
             said = each.statement if as_json else shorten(each.statement, room, placeholder=" ...")
@@ -126,7 +125,7 @@ def prove(
     else:
         shown = [entry for entry in entries if entry.claim.name in asked or not entry.as_recorded]
         ran = [entry.claim.name for entry in entries]
-        print(whole_text(shown, in_full=bool(kind or words), ran=ran))
+        print(whole_text(shown, bool(kind or words), ran, min(100, opt.columns())))
         if page is not None:
             print(f"wrote {page}")
     if own is not None:

@@ -165,7 +165,7 @@ def exponents(
     """Rates of changing layers: Lyapunov exponents against measured slopes.
 
     --depth is a multiple of 200. Writes exponents.csv and exponents.json. Exit status 1: a slope is
-    further from what is predicted than so many layers leave open.
+    off by more than its error.
     """
     import numpy as np
 
@@ -314,7 +314,7 @@ def graphs(
 ) -> int:  # fmt: skip
     """Say whether nodes of random graphs become alike, by homophily and h.
 
-    Homophily is the share of edges between nodes of one class. Writes graphs.csv (of GAT
+    Homophily is the share of edges between nodes of one class. Writes graphs.csv (for GAT
     graphs_gat.csv); with --plot the phase picture. Exit status 1: a run differs from what the
     spectrum predicts though it is no near tie, or a classifier is no better than the majority.
     """

@@ -95,7 +95,7 @@ def digits_models(context: Context) -> dict[str, TrainedModel]:
     missing = sum(not folder.exists() for folder in folders)
     if missing:
         said = f"first trains small models of digits, {missing} of {len(LABEL)}, into"
-        took = "about 2 minutes of the processor for all; the next run takes them from there"
+        took = "about 2 minutes of CPU time for all; the next run takes them from there"
         print(f"{said} {context.results}: {took}", file=sys.stderr, flush=True)
     models = {name: digits_model(name, context) for name in LABEL}
     for each in models.values():

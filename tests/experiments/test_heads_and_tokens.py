@@ -271,7 +271,7 @@ def table_of_heads(**columns: list[float]) -> pd.DataFrame:
 def test_a_head_that_measures_more_is_named_though_its_interval_holds_0():
     said = of_heads(table_of_heads(), FEWEST)
     assert "Most of all: layer 1 head 1 (-0.070); layer 1 head 0 " in said
-    assert "(-0.095) measures more, but its interval holds 0" in said
+    assert "(-0.095) measures more, but its interval contains 0" in said
     assert "1 sharpen, with intervals above 0. Most against it: layer 1 head 2 (+0.100)." in said
     assert f" 1 are undecided on these {FEWEST} inputs: more may name other heads" in said
     few = of_heads(table_of_heads(), 2)

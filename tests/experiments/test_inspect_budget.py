@@ -140,7 +140,7 @@ def test_what_is_foreseen_is_what_is_done(deit, pixels):
     report = inspect(deit, pixels)
     assert (said.tokens, said.inputs) == (report.tokens, report.images) == (197, INPUTS)
     assert (said.plan.closely, said.plan.spectra) == (report.closer, report.spectra)
-    assert said.seconds[0] <= said.seconds[1] and "as loaded as this machine is now" in str(said)
+    assert said.seconds[0] <= said.seconds[1] and "this machine's present load" in str(said)
     assert "more than the budget" not in str(said)
     over = str(foresee(deit, pixels, 0, 32))
     assert "the budget of 0 passes (--budget)" in over and "on at least 2 inputs, and" in over

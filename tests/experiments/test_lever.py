@@ -195,18 +195,18 @@ def test_the_result_says_the_slope_beside_its_control_and_the_two_sides():
     table = result.table
     assert list(table["change"]) == ["shift"] * 4 + ["into disc"] + ["shift of head 2.0"] * 4
     own = table[table["change"] == "shift"]
-    beyond = (own["dose"] * (own["measured"] - own["random"])).sum() / (own["dose"] ** 2).sum()
+    beyond = (own["amount"] * (own["measured"] - own["random"])).sum() / (own["amount"] ** 2).sum()
     assert f"by {beyond:+.2f} delta" in result.words() and "Smoothing by 0.1" in result.words()
-    lost = own.set_index("dose")["KL"]
+    lost = own.set_index("amount")["KL"]
     assert f"{lost[0.1] - lost[-0.1]:+.2g} between them" in result.words()
     (disc,) = table[table["change"] == "into disc"].itertuples()
     said = (
         f"further than {DISC} from -1/2 50 % of the way to there changes log10 HFC/LFC by "
-        f"{disc.measured - disc.random:+.3f} more"
+        f"{disc.measured - disc.random:+.3f} beyond"
     )
     assert said in " ".join(result.words().split())
     # Smoothing is a positive shift, at every dose.
-    assert (np.sign(own["measured"]) == -np.sign(own["dose"])).all()
+    assert (np.sign(own["measured"]) == -np.sign(own["amount"])).all()
 
 
 def test_a_shift_by_nothing_alone_has_no_slope():

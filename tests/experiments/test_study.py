@@ -552,7 +552,7 @@ def test_no_difference_is_shown_before_all_seeds_are_there(tiny):
     # A line a form of the core; the shifts and their controls of the plain one; dots by form.
     assert len(turns.lines) == 2 and len(leans.lines) == 3 and len(trains.collections) == 2
     said = [text.get_text() for text in lever.get_legend().get_texts()]
-    assert said == ["foreseen", "random, same norm", "digits"]
+    assert said == ["predicted", "random, same norm", "digits"]
 
 
 @cases(

@@ -90,7 +90,7 @@ def test_the_command_writes_a_table_and_says_what_differs(tmp_path, told):
     words = ["simulate", "--exponents", "--ensemble", "iid", "--depth=200", f"--out={tmp_path}"]
     # So few layers are no slope to 1e-3, which is not asked of them.
     said = " ".join(told(0, *words).split())
-    assert "1 of 1 agree within what so many layers tell. The worst is iid, off by" in said
+    assert "1 of 1 runs grow as predicted: over " in said
     assert " allowed." in said and "Run more" not in said
     assert "one token has no differences" in told(2, *words, "--n", "1")
     assert list(pd.read_csv(tmp_path / "exponents.csv")["name"]) == ["iid"]

@@ -119,7 +119,7 @@ def test_a_verdict_says_whether_it_is_about_the_numbers_or_all_that_rounds_to_th
     point = verdict(A=A, H=[[-4 / 3]], exact_binary=True)
     assert (cell.verdict, cell.about, cell.status) == ("UNDECIDED", "cell", "numerical")
     assert (point.verdict, point.about, point.status) == ("NON_SMOOTHING", "point", "certified")
-    assert "rounding decides" in cell.reason and "rounding decides" not in point.reason
+    assert "rounding leaves" in cell.reason and "rounding leaves" not in point.reason
     alike = verdict(A=A, H=[[-4 / 3]], X0=[[1.0], [1.0]], exact_binary=True)
     assert "This X_0 is at consensus already" in alike.reason
     exact = verdict(A=matrix("AA"), H=[["-4/3"]])

@@ -263,8 +263,8 @@ def sentences(table: pd.DataFrame) -> list[Sentence]:
         said.append(
             Sentence(
                 f"From {source}: {right} of {count} graphs smooth or not as predicted "
-                f"({in_words(*ends, count, '{:.4f}'.format, 'graph')}); {len(table) - count} near "
-                "ties left out.",
+                f"({in_words(*ends, count, '{:.4f}'.format, 'graph')})."
+                f" Near ties left out: {len(table) - count}.",
                 measured(count, *ends, of="graph"),
             )
         )
@@ -273,8 +273,8 @@ def sentences(table: pd.DataFrame) -> list[Sentence]:
     early = int((wrong["observed"] & (wrong["h"] < 0)).sum())
     turning = int((table["a_imag"].abs() > ROUNDING).sum())
     says = (
-        f"{near} near ties were left out: {ties} are ties (graphs of several components), "
-        f"{near - ties} are too close for {DEPTH} layers. "
+        f"Near ties left out: {ties} ties (graphs of several components) and "
+        f"{near - ties} too close for {DEPTH} layers. "
         f"Homophily alone fails on {len(wrong)}: {early} smooth at an h < 0 nearer "
         f"to 0 than it says, {len(wrong) - early} otherwise. The eigenvalue of A that decides is "
         f"complex in {turning} of {len(table)}."
@@ -289,7 +289,7 @@ def sentences(table: pd.DataFrame) -> list[Sentence]:
             own = moderate[chosen & which]
             if len(own):
                 says = (
-                    f"{sign}, {side} ({len(own)} graphs): differences between labels hold "
+                    f"{sign}, {side} ({len(own)} graphs): differences between labels are "
                     f"{own['label_share'].mean():.2f} of what is left of HFC; Dirichlet energy "
                     f"{own['energy_0'].mean():.2f} to {own['energy'].mean():.2f}, MAD "
                     f"{own['mad_0'].mean():.2f} to {own['mad'].mean():.2f}."
@@ -328,7 +328,7 @@ def phase_picture(table: pd.DataFrame, attention: str = "walk") -> Figure:
             axes.plot(s, line, color="black", linestyle="--", linewidth=1)
         axes.plot([], [], color="black", linestyle="--", label="from homophily alone (walk)")
         axes.set(
-            xlabel="homophily: share of edges within labels", ylabel="h, H = h I", ylim=H,
+            xlabel="homophily: share of edges within labels", ylabel="h (H = h I)", ylim=H,
             title=f"Smoothing by homophily and h: {TITLES[attention]}",
         )  # fmt: skip
         figure.legend(loc="outside lower center", ncols=2)

@@ -226,8 +226,8 @@ class Foreseen:
         seconds = low if low == high else f"{low} to {high}"
         return (
             f"{number} input{'' if number == 1 else 's'} of {'' if self.share == 1 else 'up to '}"
-            f"{self.tokens} tokens: about {seconds} s to measure, as loaded as this machine is "
-            f"now, then some {PAGE} s of the processor for the page. HFC/LFC on all, "
+            f"{self.tokens} tokens: about {seconds} s to measure at this machine's present "
+            f"load, then some {PAGE} s of CPU time for the page. HFC/LFC on all, "
             f"causes and heads on {min(plan.closely, number)}, {spectra}; "
             f"{self.passes:.1f} forward passes and "
             f"{self.memory / 2**20:.0f} MiB beyond the model"

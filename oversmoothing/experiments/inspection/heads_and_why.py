@@ -233,9 +233,8 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
         return ""
     if inputs < FEWEST:
         return (
-            f"Which heads smooth is not told: {inputs} input{'s' * (inputs > 1)} looked at closely,"
-            f" at least {FEWEST} are needed (more inputs, of a text file each line is one, or "
-            "--budget all)."
+            f"Which heads smooth is not known: {inputs} input{'s' * (inputs > 1)} looked at "
+            f"closely, {FEWEST} are needed (give more inputs, lines of a text, or --budget all)."
         )
     smoothing, worst = heads[heads["log_change_high"] < 0], worst_heads(heads)
     most, least = (0.0, 0.0) if worst.empty else worst["log_change"].iloc[[0, -1]]
@@ -243,10 +242,10 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     first = more.nsmallest(1, "log_change")
     open_ = _heads_named(first)
     as_much = "more" if (first["log_change"] < most).any() else "as much"
+    as_much = "most" if smoothing.empty else as_much
+    also = f"; {open_} measures {as_much}, but its interval contains 0" if open_ else ""
     if smoothing.empty:
-        said = "No head is seen to smooth when it is left out"
-        return f"{said}; {open_} measures most, but its interval holds 0." if open_ else f"{said}."
-    also = f"; {open_} measures {as_much}, but its interval holds 0" if open_ else ""
+        return f"No head is seen to smooth when it is left out{also}."
     against = heads[heads["log_change_low"] > 0]
     most_against = _heads_named(against.nlargest(1, "log_change"))
     parting = "" if against.empty else f" Most against it: {most_against}."

@@ -25,6 +25,7 @@ from oversmoothing.experiments.power_method.steering import Matrix
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.theory.support.errors import InputError, whole_number
+from oversmoothing.theory.verdict.answer import number
 
 RANDOM = 200
 RULES = ("|lambda|", "|1 + lambda|")
@@ -51,7 +52,7 @@ class Tilts(Result):
         rows = {
             "layer": np.repeat(np.arange(1, layers + 1), 2),
             "largest": RULES * layers,
-            "eigenvalue": [f"{value:.3g}" for value in values.ravel()],
+            "eigenvalue": [number(value) for value in values.ravel()],
             "share_before": start.mean(2).ravel(),
             "tilt": mean,
             "low": low,
@@ -160,15 +161,15 @@ def tilts(
             )
     rank_random, rank_other = np.empty((2, len(parts), 2))
     starts, moved, values = [], [], []
-    for number, (part, own) in enumerate(zip(parts, directions, strict=True)):
+    for layer, (part, own) in enumerate(zip(parts, directions, strict=True)):
         start, tilt, lines, planes = (np.concatenate(each) for each in zip(*part, strict=True))
         picks = [steering.principal(own, rule) for rule in ("power", "residual")]
         means = tilt.mean(0)
         for k, pick in enumerate(picks):
             alike = planes if own[pick].basis.shape[1] == 2 else lines
-            rank_random[number, k] = (alike.mean(0) < means[pick]).mean()
+            rank_random[layer, k] = (alike.mean(0) < means[pick]).mean()
             others = np.delete(means, pick)
-            rank_other[number, k] = (others < means[pick]).mean() if len(others) else np.nan
+            rank_other[layer, k] = (others < means[pick]).mean() if len(others) else np.nan
         starts.append(start[:, picks].T)
         moved.append(tilt[:, picks].T)
         values.append([own[pick].value for pick in picks])

@@ -322,7 +322,7 @@ def intervene(
     parts: Sequence[float] = PARTS, heads: Sequence[tuple[int, int]] = (),
     left_out: Sequence[tuple[int, int]] = (),
 ) -> Result:  # fmt: skip
-    """What moving H does to a trained model: HFC/LFC foreseen and measured, and what it says.
+    """What moving H does to a trained model: HFC/LFC predicted and measured, and what it says.
 
     Shifts by each dose in all layers, parts of the way into the disc, shifts of single heads, and
     heads left out one at a time, each beside its controls. Writes intervene.json and its
@@ -346,17 +346,17 @@ def intervene(
         rows.append(
             {
                 "change": change.name,
-                "dose": change.dose,
+                "amount": change.dose,
                 "norm": results["norm"][k],
                 "predicted": results["predicted"][k].mean(),
                 **dict(zip(("measured", "low", "high"), ends, strict=True)),
                 "random": results["control"][k].mean(),
                 "KL": results["kl"][k].mean(),
                 "random KL": results["control_kl"][k].mean(),
-                "same choice": results["same"][k].mean(),
+                "same top-1": results["same"][k].mean(),
             }
         )
-    units = {"predicted": "log10 HFC/LFC", "norm": "of H"}
+    units = {"predicted": "log10 HFC/LFC", "norm": "share of H", "KL": "nats"}
     return Result(
         "intervene",
         f"{model.name}: what moving H, or leaving heads out, does to its tokens",
@@ -377,8 +377,8 @@ def _sentences(name: str, changes: Sequence[Change], results: dict[str, Array]) 
         ahead = float(slope(*asked, results["predicted"]).mean())
         says = (
             f"{name}: adding delta to every eigenvalue of H changes log10 HFC/LFC by "
-            f"{mean:+.2f} delta more than random changes of the same norm do; foreseen from the "
-            f"unchanged pass: {ahead:+.2f} delta."
+            f"{mean:+.2f} delta beyond random changes of the same norm; predicted from the "
+            f"unchanged model: {ahead:+.2f} delta."
         )
         said.append(Sentence(says, measured(m, low, high)))
     for k, each in enumerate(changes):
@@ -386,8 +386,8 @@ def _sentences(name: str, changes: Sequence[Change], results: dict[str, Array]) 
             mean, low, high = mean_interval(beyond[k])
             says = (
                 f"Moving the eigenvalues further than {DISC} from -1/2 {100 * each.dose:g} % of "
-                f"the way to there changes log10 HFC/LFC by {mean:+.3f} more than random changes "
-                "of the same norm do."
+                f"the way to there changes log10 HFC/LFC by {mean:+.3f} beyond random changes "
+                "of the same norm."
             )
             said.append(Sentence(says, measured(m, low, high)))
     for dose, k in shifts.items():

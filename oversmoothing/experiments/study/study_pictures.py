@@ -18,7 +18,7 @@ NAMES = {"cifar100": "CIFAR-100", "digits": "digits", "bible": "text"}
 
 def drawn(chosen: Protocol, rows: Rows) -> Figure:
     """Four panels: cosine to the start and alignment with -I along training, of networks with all
-    data; what moving H does, foreseen and measured, by task; loss against the start's gradient."""
+    data; what moving H does, predicted and measured, by task; loss against the start's gradient."""
     figure = Figure(figsize=(11, 7.2), layout="constrained")
     (turns, leans), (lever, trains) = figure.subplots(2, 2)
     for _, cell, _, own in chosen.runs(rows):
@@ -41,7 +41,7 @@ def drawn(chosen: Protocol, rows: Rows) -> Figure:
     lever.axhline(0, color="0.7", linewidth=0.8)
     lever.locator_params(axis="x", nbins=5)
     if lever.lines[1:]:
-        lever.plot([], [], "-", color="0.5", label="foreseen")
+        lever.plot([], [], "-", color="0.5", label="predicted")
         lever.plot([], [], "x", color="0.5", label="random, same norm")
     _trainability(trains, chosen, rows)
     if not trains.collections:
@@ -58,7 +58,7 @@ def drawn(chosen: Protocol, rows: Rows) -> Figure:
 
 
 def _lever(axis: Axes, own: list[Any], task: str) -> None:
-    """Measured with its spread over seeds, foreseen as a line, random changes as crosses."""
+    """Measured with its spread over seeds, predicted as a line, random changes as crosses."""
     own = [row for row in own if "lever" in row]
     if not own:
         return

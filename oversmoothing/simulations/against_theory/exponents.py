@@ -296,17 +296,17 @@ def exponents(made: Sequence[ExponentRun], asked: Mapping[str, Any]) -> Result:
     worst = max(made, key=lambda run: run.off / run.error)
     close = sum(run.agrees for run in made)
     says = (
-        f"Slopes of log HFC/LFC and log HFC over {worst.layers} layers against gamma_Q - gamma_C "
-        "(less what would take HFC beyond LFC) and gamma_Q of the same layers: "
-        f"{close} of {len(made)} agree within what so many layers tell. The worst is "
-        f"{worst.name}, off by {worst.off:.1e} a layer, {worst.error:.1e} allowed."
+        f"{close} of {len(made)} runs grow as predicted: over {worst.layers} layers the slopes of "
+        "log HFC/LFC and log HFC are gamma_Q - gamma_C (less what would take HFC beyond LFC) and "
+        f"gamma_Q. Furthest off: {worst.name}, by {worst.off:.1e} a layer, "
+        f"{worst.error:.1e} allowed."
     )
     if close < len(made):
         says += " Run more layers (--depth): what stays off is no matter of the start."
     rows = pd.DataFrame([asdict(run) | {"off": run.off} for run in made])
     return Result(
         "exponents",
-        "Growth rates of layers that change, and the slopes of a run through them",
+        "Lyapunov exponents (gamma_C of consensus, gamma_Q of differences) and slopes of runs",
         {"runs": Table(rows, {"seconds": "s"}, SHOWN, "{:.5f}")},
         [Sentence(says, measured(len(made), of="run"))],
         asked,

@@ -395,7 +395,7 @@ def _words(c: StreamsConfiguration, simulated: int | None, certified: int | None
            by_each_layer: int | None) -> str:  # fmt: skip
     if c.streams == 1:
         return "one stream: there is nothing to agree."
-    to = f"to {c.agree_to:g} of their first difference"
+    to = f"to {c.agree_to:g} of their initial difference"
     seen = f"The streams did not agree {to} in the layers looked at"
     if simulated is not None:
         seen = f"The streams agree {to} from layer {simulated} on in this run"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -112,7 +113,10 @@ class Sentence:
         object.__setattr__(self, "evidence", evidence)
 
     def __str__(self) -> str:
-        return f"{self.says} [{'; '.join(map(str, self.evidence))}]"
+        words = "; ".join(map(str, self.evidence))
+        if "95 % interval" in self.says:
+            words = re.sub(", 95 % interval [^;]*", "", words)
+        return f"{self.says} [{words}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,5 +382,4 @@ def page(result: Result) -> str:
 def _shown(cell: Any, number: str) -> str:
     if cell is None or cell != cell:
         return "-"
-    text = number.format(cell) if isinstance(cell, float) else str(cell)
-    return text.replace("-", "−", 1) if cell.__class__ is not str and text[0] == "-" else text
+    return number.format(cell) if isinstance(cell, float) else str(cell)

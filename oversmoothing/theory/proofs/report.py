@@ -231,7 +231,9 @@ def totals(entries: Sequence[Entry]) -> str:
     return "\n".join(lines)
 
 
-def whole_text(entries: Sequence[Entry], in_full: bool, ran: Collection[str] = ()) -> str:
+def whole_text(
+    entries: Sequence[Entry], in_full: bool, ran: Collection[str] = (), width: int = 100
+) -> str:
     """The table, the claims that a reader must see in full (or all of them), and the totals.
 
     ran: the claims that ran, shown or not.
@@ -240,7 +242,7 @@ def whole_text(entries: Sequence[Entry], in_full: bool, ran: Collection[str] = (
     full needs no table.
     """
     shown = [e for e in entries if in_full or e.status.refuted or not e.as_recorded]
-    blocks = [details(entry, ran=ran) for entry in shown]
+    blocks = [details(entry, width, ran) for entry in shown]
     key = [f"{word}: {said}" for word, said in _KEY.items() if any(word in b for b in blocks)]
     if len(entries) > 1 or not shown:
         blocks.insert(0, table(entries))

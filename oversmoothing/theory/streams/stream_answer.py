@@ -147,7 +147,7 @@ class StreamVerdict:
         if self.agree_from is not None:
             lines.append(
                 f"From layer {self.agree_from} on the streams differ by at most {self.agree_to:g} "
-                "of their first difference, whatever A, H and the branch."
+                "of their initial difference, whatever A, H and the branch."
             )
         if self.band is not None:
             lines.append(str(self.band))
@@ -184,5 +184,5 @@ def reason_of(outcome: Outcome, rho_c: str, rho_q: str, modes: list[StreamMode])
                 f"{number(mode.h)}, a = {number(mode.a)}"
             )
         if mode.streams is not None:
-            words += f" with the streams in {' : '.join(number(x) for x in mode.streams)}"
+            words += f" with the streams in the ratio {' : '.join(number(x) for x in mode.streams)}"
     return f"{words}."

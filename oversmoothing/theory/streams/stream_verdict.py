@@ -199,7 +199,7 @@ def verdict_from_balls(case: Streams, certified: bool, known: dict[str, Any]) ->
     reason = reason_of(outcome, _words(radii.rho_consensus), _words(radii.rho_quotient), mode)
     if outcome is Outcome.UNDECIDED:
         reason = (
-            f"rounding decides: rho_C = {radii.rho_consensus.str(12)} and rho_Q = "
+            f"rounding leaves it open: rho_C = {radii.rho_consensus.str(12)} and rho_Q = "
             f'{radii.rho_quotient.str(12)} overlap. Write the entries as fractions ("-4/3") for '
             "an exact decision."
         )

@@ -171,7 +171,7 @@ def _overlap(consensus: Interval, quotient: Interval) -> str:
     if not (math.isfinite(consensus.high) and math.isfinite(quotient.high)):
         return f"1 + h a may be beyond the range of binary64 (1.8e308). {WRITE_EXACTLY}"
     return (
-        f"rounding decides: rho_C = {consensus.shown:.12g} +- "
+        f"rounding leaves it open: rho_C = {consensus.shown:.12g} +- "
         f"{(consensus.high - consensus.low) / 2:.1e} and rho_Q = {quotient.shown:.12g} +- "
         f"{(quotient.high - quotient.low) / 2:.1e} overlap. {WRITE_EXACTLY}"
     )
