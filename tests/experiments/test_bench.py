@@ -187,7 +187,7 @@ def test_each_run_is_added_and_drawn_and_a_worse_one_exits_with_1(two, tmp_path,
 
 def test_the_page_of_costs_says_of_the_card_what_its_record_says():
     record = json.loads((ROOT / "benchmarks/gpu-2026-11-27.json").read_text("utf-8"))
-    page = (ROOT / "docs/findings/costs.md").read_text("utf-8").split("### On a card")[1]
+    page = (ROOT / "docs/findings/costs.md").read_text("utf-8").split("### On a GPU")[1]
     lines = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")]
     paths = list(record["paths"].values())
     for (_, *cells), path in zip(lines[1 : 1 + len(paths)], paths, strict=True):

@@ -29,10 +29,7 @@ def drawn(draw: st.DrawFn) -> Report:
     """A report of any signs and sizes, accounted on some of its inputs or on none."""
     depth, images = draw(st.integers(1, 5)), draw(st.integers(1, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    size, noise = (
-        draw(st.sampled_from([0.0, 0.02, 0.3, 2.0])),
-        draw(st.sampled_from([0.0, 0.02, 1.0])),
-    )
+    size, noise = (draw(st.sampled_from(x)) for x in ([0.0, 0.02, 0.3, 2.0], [0.0, 0.02, 1.0]))
     centre = size * rng.standard_normal((len(PARTS), depth, 1))
     parts = centre + noise * rng.standard_normal((len(PARTS), depth, images))
     steps = parts.sum(axis=0)

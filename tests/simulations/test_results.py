@@ -10,17 +10,10 @@ import pandas as pd
 from hypothesis import given, settings, strategies as st
 
 import oversmoothing
+from oversmoothing.commands.options import table_text
 from oversmoothing.simulations.drawing import result as results
 from oversmoothing.simulations.drawing.picture import new_figure
-from oversmoothing.simulations.drawing.result import (
-    UNTESTED,
-    Evidence,
-    Result,
-    Sentence,
-    Table,
-    measured,
-    proved,
-)
+from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured, proved
 from tests.support.cases import cases
 from tests.support.refusals import refuses
 
@@ -52,7 +45,7 @@ EVIDENCE = st.one_of(
     st.builds(measured, st.integers(1, 10**20)),
     st.builds(measured, st.integers(1, 9), st.floats(max_value=0), st.floats(min_value=0)),
     st.builds(measured, st.integers(1, 9), of=TEXT),
-    st.just(UNTESTED),
+    st.just(results.UNTESTED),
 )
 SENTENCES = st.lists(st.builds(Sentence, TEXT, EVIDENCE, EVIDENCE), max_size=2)
 VALUES = st.recursive(
@@ -135,22 +128,32 @@ def test_what_a_sentence_rests_on_is_a_claim_of_the_ledger():
 
 
 def test_evidence_says_what_it_is():
-    said = [str(each) for each in (proved("T2b"), measured(1), measured(3, of="run"), UNTESTED)]
+    said = list(map(str, (proved("T2b"), measured(1), measured(3, of="run"), results.UNTESTED)))
     assert said == ["proved: T2b", "measured on 1 input", "measured on 3 runs", "untested"]
 
 
 def test_a_page_escapes_what_it_shows_and_says_what_it_leaves_out():
-    rows = pd.DataFrame({"<b>": ["<script>"] * (results.ROWS + 3), "x": -0.5, "kept_out": -0.25})
-    text = results.page(drawn(tables={"layers": Table(rows, {}, ["<b>", "x"])}, title="<i>"))
+    cells = {"<b>": "<script>", "x": -0.5, "clear": "|lambda|", "kept_out": -0.25}
+    shown = Table(pd.DataFrame(cells, range(results.ROWS + 3)), {}, ["<b>", "x", "clear"])
+    text = results.page(drawn(tables={"layers": shown}, title="<i>"))
+    assert '<th scope="col">clear</th>' in text and "<td>|λ|</td>" in text
     assert "<i>" not in text and "&lt;script&gt;" in text
     assert "3 further rows and 1 further column." in text
     assert "<td>−0.5</td>" in text and "kept_out" not in text and "−0.25" not in text
 
 
+def test_a_terminal_shows_every_cell_and_unit_of_a_wide_table(monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    text = table_text(pd.DataFrame({f"long_name_{k} [ln]": [k + 1e-12] for k in range(9)}))
+    plain = re.sub(r"\x1b\[\d*m", "", text)
+    assert all(repr(k + 1e-12) in plain for k in range(9)) and plain.count("[ln]") > 9
+    assert max(map(len, plain.splitlines())) <= 60
+
+
 def test_the_kinds_of_columns_are_those_of_their_cells():
-    rows = pd.DataFrame(
-        {"a": [1, 2**70], "b": [None, 3], "c": [np.float32(0.5), 1], "d": [True, False]}
-    )
+    cells = {"a": [1, 2**70], "b": [None, 3], "c": [np.float32(0.5), 1], "d": [True, False]}
+    rows = pd.DataFrame(cells)
     table = Table(rows)
     assert table.kinds == {"a": "integer", "b": "number", "c": "number", "d": "truth"}
     assert table.to_json_object()[0] == {"a": 1, "b": None, "c": 0.5, "d": True}
@@ -159,7 +162,7 @@ def test_the_kinds_of_columns_are_those_of_their_cells():
 @cases(
     "made, said",
     (lambda: Sentence("alone"), "nothing carries"),
-    (lambda: Evidence("proved"), "names no statement"),
+    (lambda: results.Evidence("proved"), "names no statement"),
     (lambda: measured(0), "at least 1"),
     (lambda: measured(3, 2.0, 1.0), "is none"),
     (lambda: Table(pd.DataFrame({"a": [1, "b"]})), "several kinds"),

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from oversmoothing.experiments.intervals import in_words, share_interval
+from oversmoothing.experiments.intervals import share_interval
 from oversmoothing.simulations.drawing.picture import PALETTE, VERDICT_COLOUR, new_figure, style
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.engine.evolve import evolve
@@ -260,14 +260,8 @@ def sentences(table: pd.DataFrame) -> list[Sentence]:
     for name, source in by.items() if count else ():
         right = int((clear[name] == clear["observed"]).sum())
         ends = share_interval(right / count, count)
-        said.append(
-            Sentence(
-                f"From {source}: {right} of {count} graphs smooth or not as predicted "
-                f"({in_words(*ends, count, '{:.4f}'.format, 'graph')})."
-                f" Near ties left out: {len(table) - count}.",
-                measured(count, *ends, of="graph"),
-            )
-        )
+        says = f"From {source}: {right} of {count} graphs smooth or not as predicted."
+        said.append(Sentence(says, measured(count, *ends, of="graph")))
     ties, near = int(table["tie"].sum()), int((~table["clear"]).sum())
     wrong = clear[clear["thumb"] != clear["observed"]]
     early = int((wrong["observed"] & (wrong["h"] < 0)).sum())

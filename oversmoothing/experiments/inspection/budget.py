@@ -229,8 +229,7 @@ class Foreseen:
             f"{self.tokens} tokens: about {seconds} s to measure at this machine's present "
             f"load, then some {PAGE} s of CPU time for the page. HFC/LFC on all, "
             f"causes and heads on {min(plan.closely, number)}, {spectra}; "
-            f"{self.passes:.1f} forward passes and "
-            f"{self.memory / 2**20:.0f} MiB beyond the model"
+            f"{self.passes:.1f} forward passes and {self.memory / 2**20:.0f} MiB beyond the model"
             + "".join(f"; {each}" for each in self.without)
         )
 

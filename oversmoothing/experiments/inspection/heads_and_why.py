@@ -241,9 +241,8 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     more = heads[(heads["log_change"] < least) & (heads["log_change_high"] >= 0)]
     first = more.nsmallest(1, "log_change")
     open_ = _heads_named(first)
-    as_much = "more" if (first["log_change"] < most).any() else "as much"
-    as_much = "most" if smoothing.empty else as_much
-    also = f"; {open_} measures {as_much}, but its interval contains 0" if open_ else ""
+    how = "most" if worst.empty else "more" if (first["log_change"] < most).any() else "as much"
+    also = f"; {open_} measures {how}, but its interval contains 0" if open_ else ""
     if smoothing.empty:
         return f"No head is seen to smooth when it is left out{also}."
     against = heads[heads["log_change_low"] > 0]

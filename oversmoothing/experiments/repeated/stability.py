@@ -313,8 +313,8 @@ def draw(model: str, arrays: Growth, frame: pd.DataFrame, far: pd.DataFrame) -> 
         ratio.xaxis.set_major_locator(MaxNLocator(integer=True))
         plain = FuncFormatter(lambda value, _: f"{value:g}")
         ratio.yaxis.set_major_formatter(plain)
-        narrow = np.ptp(np.log10(ratio.get_ylim())) < 1
-        ratio.yaxis.set_minor_formatter(plain if narrow else "")
+        # Over a decade the labels between its ends overlap.
+        ratio.yaxis.set_minor_formatter(plain if np.ptp(np.log10(ratio.get_ylim())) < 1 else "")
         ratio.legend(fontsize=6.5)
         titles = ("a  Growth by layer", "b  How far the closed form holds", "c  Finite depth")
         for title, panel in zip(titles, axes.ravel(), strict=True):

@@ -375,11 +375,4 @@ def page(result: Result) -> str:
         result=result,
         image=None if result.picture is None else as_link(result.picture.files["png"]),
         most=ROWS,
-        shown=_shown,
     )
-
-
-def _shown(cell: Any, number: str) -> str:
-    if cell is None or cell != cell:
-        return "-"
-    return number.format(cell) if isinstance(cell, float) else str(cell)
