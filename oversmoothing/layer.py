@@ -223,7 +223,7 @@ class Layer:
         if self.has_parameters or (self._heads is None and _has_parameters(X0)):
             if check_depths(depth):
                 raise InputError(NO_DEPTH)
-            return self.symbolic().verdict(X0)
+            return self.symbolic().verdict(X0, thorough)
         if self._heads is None:
             return verdict(**self._given, X0=X0, **options)
         A, W = self._stacked_heads()

@@ -271,6 +271,7 @@ def place(tmp_path_factory) -> Path:
         "parameters": {"A": A, "H": [["h"]]}, "doubled": {"A": A, "H": [["2*h"]]}, "tie": tie,
         "streams": tie | {"R": [[0.5, 0.5], [0.25, 0.75]]}, "case": case(7), "other": case(9),
         "long": long, "forged": forged, "config": TRAINED, "twice": TRAINED | {"epochs": 2},
+        "spun": SPUN,
     }.items():  # fmt: skip
         (folder / f"{name}.json").write_text(json.dumps(value))
     return folder
@@ -320,6 +321,10 @@ PICTURED, MODEL = "shallow --images pictures", "model --images pictures"
 RANDOM, MANY = (f"vit-random --count {count}" for count in (1, 90))
 AT_ONCE = "T2b --jobs 1 --thorough --minutes 0"
 RUN, RANGES = "--n 3 --d 2 --depth 9 --points 3", "--vary h=-3:1 --vary a=-1:1"
+# Its boundaries in all three are left out for their cost.
+SPUN = {"A": [[".5", ".5", "0"], ["0", ".5", ".5"], [".5", "0", ".5"]],
+        "H": [["0", "0", "h*k*m"], ["1", "0", "0"], ["0", "1", "0"]]}  # fmt: skip
+SPANS = "--vary h=-3:1 --vary k=0:1 --vary m=0:1"
 # What an option is given, by name and by command: added to a command that runs it must change what
 # that does, behind "!" be refused; or the command without it and the command with it.
 Asked = str | tuple[str, str]
@@ -428,6 +433,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
     "regions": (f"parameters.json {RANGES}", {
         "CASE.json": (f"parameters.json {RANGES}", f"doubled.json {RANGES}"),
         "--vary": "--vary h=-2:1 --vary a=-1:1",
+        "--thorough": (f"spun.json {SPANS}", f"spun.json {SPANS} --thorough"),
     }),
     "probe intervene": MOVED,
     "atlas": (PICTURED, {

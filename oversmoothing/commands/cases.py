@@ -154,6 +154,8 @@ def regions(
     ],
     vary: Annotated[list[str], Option(metavar="NAME=FROM:TO",
         help="range of a parameter (two are drawn, a third in slices)")],
+    thorough: Annotated[bool, Option("--thorough",
+        help="also the boundaries that are left out for their cost")] = False,
     as_json: opt.Json = False,
     out: opt.Out = opt.RESULTS,
 ) -> None:  # fmt: skip
@@ -179,7 +181,7 @@ def regions(
             raise InputError(f"--vary {each} is no range: write --vary h=-3:1")
         ranges[name.strip()] = (low, high)
     symbols = symbolic(data["A"], data["H"], data.get("X0"))
-    answer = symbols.verdict()
+    answer = symbols.verdict(thorough=thorough)
     region = Region(answer, ranges)
     folder = files.output_folder(out)
     page = write_explorer(folder)
@@ -203,7 +205,8 @@ def regions(
             **{name: each if each is None else str(each) for name, each in conditions.items()},
             "in_ranges": {each: str(x) for each, x in (region.conditions or {}).items()},
             "assumed": [str(x) for x in answer.assumed],
-            "boundaries": [str(p) for p in answer.boundaries],
+            "boundaries": None if answer.left_out else [str(p) for p in answer.boundaries],
+            **({"left_out": answer.left_out} if answer.left_out else {}),
             "cells": cells,
             "written": paths,
         }

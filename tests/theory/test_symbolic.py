@@ -421,9 +421,20 @@ def test_boundaries_that_take_hours_are_not_begun() -> None:
     found = oversmoothing.symbolic(A, matrix("h 1 0; 0 k 1; 1 0 0")).verdict()
     refuses("boundaries in h, k, a can take|boundaries in a, h, k can take",
             lambda: found.boundaries)  # fmt: skip
-    assert "give numbers to all but two of them by subs" in str(found)
+    assert "give numbers to all but two parameters by subs" in str(found)
     assert found.subs(a="1/2", h=1, k=1) is Outcome.SMOOTHING
     assert found.subs(a="1/2").boundaries
+
+
+def test_boundaries_left_out_for_their_cost_are_computed_where_they_are_asked_for() -> None:
+    """Those of x^3 = h k m, in which the three stand as one, take no time."""
+    A, H = matrix("1/2 1/2 0; 0 1/2 1/2; 1/2 0 1/2"), matrix("0 0 h*k*m; 1 0 0; 0 1 0")
+    layer = oversmoothing.Layer(A=A, H=H)
+    assert "thorough=True (--thorough) computes them" in str(layer.verdict())
+    public = oversmoothing.verdict(A=A, H=sp.Matrix(H), thorough=True)
+    for whole in (layer.verdict(thorough=True), public):
+        assert {"h", "k", "m", "h*k*m + 64"} < set(map(str, whole.boundaries))
+        assert "h*k*m + 64 = 0" in str(whole)
 
 
 def test_a_region_of_four_parameters_says_that_three_are_the_most() -> None:

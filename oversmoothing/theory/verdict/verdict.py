@@ -267,11 +267,11 @@ def verdict(
     softmax) may have rows that sum to 1 within the rounding of its type: they are divided by their
     sums, and the verdict is about all that rounds to them in that type; X0 and exact_binary then
     need float64. exact_binary: decide the binary numbers themselves, and no other layer that rounds
-    to them (a verdict in fractions is about itself anyway). thorough: with an X0 in fractions also
-    what is left out for its cost else, as `reason` then says. certified: the old name of
-    exact_binary. With free symbols of sympy in A, H or X0 the answer is a `SymbolicVerdict`: for
-    which parameters it smooths, from generic X_0 or the given one. Raises `InputError` on illegal
-    input, and `TypeError` for matrices by position.
+    to them (a verdict in fractions is about itself anyway). thorough: with an X0 in fractions, or
+    with symbols, also what is left out for its cost else, as the answer then says. certified: the
+    old name of exact_binary. With free symbols of sympy in A, H or X0 the answer is a
+    `SymbolicVerdict`: for which parameters it smooths, from generic X_0 or the given one. Raises
+    `InputError` on illegal input, and `TypeError` for matrices by position.
 
     >>> import oversmoothing
     >>> answer = oversmoothing.verdict(A=[["3/4", "1/4"], ["1/4", "3/4"]], H=[["-3/2"]])
@@ -284,7 +284,7 @@ def verdict(
         raise TypeError(BY_NAME)
     if "sympy" in sys.modules and any(map(has_symbols, (A, logits, H, W, X0))):
         # Typed as what numbers give: `symbolic(A, H).verdict()` has the type of the other.
-        result: Any = _symbolic(A, logits, H, W, X0, check_depths(depth))
+        result: Any = _symbolic(A, logits, H, W, X0, check_depths(depth), thorough)
         return result  # type: ignore[no-any-return]
     if certified is not None:
         warnings.warn(
@@ -309,7 +309,9 @@ def verdict(
 NO_DEPTH = "with parameters there is no HFC/LFC at a depth: set them by subs, or leave depth out"
 
 
-def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any, depths: list[int]) -> Any:
+def _symbolic(
+    A: Any, logits: Any, H: Any, W: Any, X0: Any, depths: list[int], thorough: bool
+) -> Any:
     from oversmoothing.theory.verdict.symbolic.symbols import symbolic
 
     if logits is not None or A is None:
@@ -319,7 +321,7 @@ def _symbolic(A: Any, logits: Any, H: Any, W: Any, X0: Any, depths: list[int]) -
         )
     if depths:
         raise InputError(NO_DEPTH)
-    return symbolic(A, H, X0, W=W).verdict()
+    return symbolic(A, H, X0, W=W).verdict(thorough=thorough)
 
 
 def answer(

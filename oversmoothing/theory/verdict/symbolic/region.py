@@ -299,10 +299,11 @@ class Region:
         and where a wall is UNDECIDED or signs do not tell verdicts apart.
         """
         verdict = self._verdict
+        if len(self.ranges) != 2 or "X0" in verdict.matrices:
+            return None
         polynomials = list(dict.fromkeys([*verdict.boundaries, *verdict.edges]))
         degrees = [sp.Poly(p, *self.axes).total_degree() for p in polynomials]
-        often = (sum(degrees) ** 2 - sum(k * k for k in degrees)) / 2 > _CROSSINGS
-        if often or len(self.ranges) != 2 or "X0" in verdict.matrices:
+        if (sum(degrees) ** 2 - sum(k * k for k in degrees)) / 2 > _CROSSINGS:
             return None
         verdicts: dict[tuple[int, ...], Outcome] = {}
         self.crossings = True
@@ -367,7 +368,7 @@ class Region:
             if self.crossings:
                 assumed += ["not asked: points where boundaries cross at irrational values"]
             return "\n  ".join([f"for {ranges}:", *lines, *assumed])
-        if max(map(len, str(verdict).splitlines())) <= _SAID:
+        if verdict.left_out or max(map(len, str(verdict).splitlines())) <= _SAID:
             return str(verdict)
         first = (
             f"no short condition for {ranges}: the verdict changes only where one of these holds"

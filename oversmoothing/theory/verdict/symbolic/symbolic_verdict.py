@@ -67,8 +67,9 @@ class SymbolicVerdict(OfLayer):
     holds; None in the form "cells". where: under what they are written so, beside `assumed`; at an
     edge of it, where an entry of A is 0, `subs` answers too. assumed: what A must satisfy to be
     attention, as far as it is not settled. boundaries: irreducible polynomials, on whose zeros
-    alone the verdict changes within that. names: symbols that are no parameters, of extreme
-    eigenvalues. undecided: single points of a line where two radii are too close to tell.
+    alone the verdict changes within that; thorough: also where that takes long. names: symbols that
+    are no parameters, of extreme eigenvalues. undecided: single points of a line where two radii
+    are too close to tell.
 
     >>> import sympy, oversmoothing
     >>> a, h = sympy.symbols("a h", real=True)
@@ -80,10 +81,11 @@ class SymbolicVerdict(OfLayer):
     ('SMOOTHING', 'TIE')
     """
 
-    def __init__(self, layer: SymbolicLayer) -> None:
+    def __init__(self, layer: SymbolicLayer, thorough: bool = False) -> None:
         if layer.n == 1:
             raise InputError("one token only (n = 1): there is nothing to smooth")
         super().__init__(layer)
+        self._thorough = thorough
         self.where = sp.true
         self.names: dict[Any, str] = {}
         self.undecided = sp.false
@@ -123,23 +125,23 @@ class SymbolicVerdict(OfLayer):
 
     @cached_property
     def boundaries(self) -> tuple[Any, ...]:
-        """Polynomials on whose zeros alone the verdict changes, or `InputError` (`_left_out`)."""
-        if self._left_out:
-            raise InputError(self._left_out)
+        """Polynomials on whose zeros alone the verdict changes, or `InputError` (`left_out`)."""
+        if self.left_out:
+            raise InputError(self.left_out)
         return tuple(map(self.layer.as_given, self._known_boundaries.polynomials()))
 
     @property
-    def _left_out(self) -> str:
+    def left_out(self) -> str:
         """Why no boundaries are computed: too many parameters in factors of such degrees."""
         layer = self.layer
         degrees = (max(x.degree for x in side) for side in (layer.value, layer.attention))
-        if self._conditions is not None or len(layer.parameters) <= 2 or prod(degrees) < 6:
+        known = self._thorough or self._conditions is not None or len(layer.parameters) <= 2
+        if known or prod(degrees) < 6:
             return ""
         names = ", ".join(s.name for s in layer.parameters)
-        return (
-            f"no closed form, and the boundaries in {names} can take minutes to hours\n"
-            "give numbers to all but two of them by subs; of all, it is the exact verdict"
-        )
+        how = "give numbers to all but two parameters by subs; of all, it is the exact verdict"
+        costly = f"no closed form, and the boundaries in {names} can take minutes to hours"
+        return f"{costly}\nthorough=True (--thorough) computes them; or {how}"
 
     @cached_property
     def _known_boundaries(self) -> Boundaries:
@@ -330,11 +332,10 @@ class SymbolicVerdict(OfLayer):
         name: number}, or by keyword. Raises `InputError` for values that are not rational, and
         where A is no attention.
         """
-        layer = self.layer
-        known = layer.read_values(values or {}, more)
+        layer, known = self.layer, self.layer.read_values(values or {}, more)
         if len(known) < len(layer.parameters):
             parts = (M.xreplace(known) for M in (layer.A, layer.H, layer.X0) if M is not None)
-            return type(self)(SymbolicLayer(*map(layer.as_given, parts)))
+            return type(self)(SymbolicLayer(*map(layer.as_given, parts)), self._thorough)
         layer.at(known)  # refused where A is no attention
         at = {layer.as_given(s): x for s, x in known.items()}
         holding = (o for o in self._conditions or () if truth(self._condition(o), at))
@@ -406,15 +407,14 @@ class SymbolicVerdict(OfLayer):
     @property
     def stated(self) -> str:
         """What is assumed, in words."""
-        undeclared = [s.name for s in self.parameters if s.is_real is None]
-        words = [f"real {', '.join(undeclared)}"] if undeclared else []
-        words += [said(in_ranges(self.assumed))] if self.assumed else []
-        return "; ".join(words)
+        undeclared = ", ".join(s.name for s in self.parameters if s.is_real is None)
+        words = [f"real {undeclared}"] * bool(undeclared)
+        return "; ".join(words + [said(in_ranges(x)) for x in [self.assumed] if x])
 
     def __str__(self) -> str:
-        given = [f"  assumed: {self.stated}"] if self.stated else []
-        if self._left_out:
-            return "\n  ".join(self._left_out.splitlines() + [x.strip() for x in given])
+        given = [f"  assumed: {self.stated}"] * bool(self.stated)
+        if self.left_out:
+            return "\n".join([self.left_out.replace("\n", "\n  "), *given])
         if self._conditions is None:
             return "\n".join([self._open, *(f"  {p} = 0" for p in self.boundaries), *given])
         shown = self._shown()

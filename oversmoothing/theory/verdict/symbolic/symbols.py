@@ -262,12 +262,12 @@ class SymbolicStartVerdict(SymbolicVerdict):
         return "\n".join(lines)
 
 
-def symbolic_verdict(layer: SymbolicLayer) -> SymbolicVerdict:
+def symbolic_verdict(layer: SymbolicLayer, thorough: bool = False) -> SymbolicVerdict:
     """The verdict on a layer with parameters: for its X_0 where it has one, else for generic X_0.
 
     Raises `InputError` for one token.
     """
-    return SymbolicVerdict(layer) if layer.X0 is None else SymbolicStartVerdict(layer)
+    return (SymbolicVerdict if layer.X0 is None else SymbolicStartVerdict)(layer, thorough)
 
 
 # ---------------------------------------------------------------------------- the operator
@@ -375,15 +375,17 @@ class SymbolicOperator(OfLayer):
         higher = (each for classes in self._spectra for each in classes if each.degree > 2)
         return tuple(self.layer.as_given(sp.factor(each.polynomial(x))) for each in higher)
 
-    def verdict(self, X0: MatrixLike | None = None) -> SymbolicVerdict:
+    def verdict(self, X0: MatrixLike | None = None, thorough: bool = False) -> SymbolicVerdict:
         """For which parameters it smooths, from generic X_0 or this one [n, d].
+
+        thorough: also the boundaries that are left out for their cost else.
 
         Raises `InputError` for one token, and for an X_0 that does not fit.
         """
         layer = self.layer
         if X0 is not None:
             layer = SymbolicLayer(self.layer.as_given(layer.A), self.layer.as_given(layer.H), X0)
-        return symbolic_verdict(layer)
+        return symbolic_verdict(layer, thorough)
 
     def at(self, values: Mapping[Any, Any]) -> tuple[Matrix, Matrix]:
         """A and H in fractions where all parameters have values, {symbol or name: number}.
