@@ -456,7 +456,9 @@ OPTIONS: dict[str, tuple[str, dict[str, Asked]]] = {
         "--recall": "--recall 0.5", "--group": "--group 1 1-1",
     }),
     "probe flips": (f"{PICTURED} --count 4", {"--count": "--count 5"}),
-    "probe tilt": (f"{PICTURED} --count 2", {"--steer": "--steer"}),
+    "probe tilt": (f"{PICTURED} --count 2", {
+        "--steer": "--steer", "--dry-run": (f"{PICTURED} --steer", f"{PICTURED} --steer --dry-run"),
+    }),
     "probe readings": (f"{PICTURED} --count 2", {
         "--images": "--images one",
         "--readings": "--readings E1", "--folded": "--folded",

@@ -1,6 +1,7 @@
 """`oversmoothing probe MODEL KIND`: one experiment on a trained model, a function a kind."""
 
 import re
+import sys
 from collections.abc import Callable
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -88,9 +89,12 @@ def _kind(
                 quiet=quiet or as_json,
             )  # fmt: skip
             folder = out / measure.__name__ / opened.name.replace(":", "-")
-            folder = opt.new_folder(folder) if apart else output_folder(out)
+            if not asked.get("dry_run"):
+                folder = opt.new_folder(folder) if apart else output_folder(out)
             answer = measure(opened, inputs if every == 1 else inputs[::every], seed, **asked)
             result, status = answer if isinstance(answer, tuple) else (answer, 0)
+            if result is None:  # --dry-run
+                return 0
             opt.finish(result, folder, as_json, plot)
             return int(status)
 
@@ -230,15 +234,24 @@ def intervene(
 def tilt(
     model: Any, inputs: Any, seed: int, *,
     steer: Annotated[bool, Option("--steer",
-        help="steer the model towards random directions too")] = False,
-) -> "Result":  # fmt: skip
+        help="steer the model towards random directions too: often 10 minutes and more")] = False,
+    dry_run: opt.DryRun = False,
+) -> "Result | None":  # fmt: skip
     """Say whether a trained model's tokens turn as in the power method.
 
     They could turn towards the eigenvector of largest |lambda| or of largest |1 + lambda|: two
-    theories, told apart where these differ. --steer tries to turn them elsewhere. Writes tilt.csv,
-    and with --steer steered.csv.
+    theories, told apart where these differ. --steer tries to turn them elsewhere, and says before
+    how many forward passes and how much time it will take. Writes tilt.csv, and with --steer
+    steered.csv.
     """
+    from oversmoothing.experiments.power_method.steering import foreseen
     from oversmoothing.experiments.power_method.tilt import tilts
+
+    opt.needs(steer, "--steer", "--dry-run")
+    if steer:
+        print(f"{model.name}: {foreseen(model, inputs)}", file=None if dry_run else sys.stderr)
+    if dry_run:
+        return None
 
     return tilts(model, inputs, seed=seed, steer=steer)
 

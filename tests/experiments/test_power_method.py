@@ -1,6 +1,7 @@
 """Tilt towards eigendirections, and the threshold of steering (N-2605.25619-direction)."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -247,6 +248,10 @@ def test_the_command_writes_both_tables(tmp_path, told, monkeypatch):
 
     monkeypatch.setattr(training, "made", lambda *a, **k: tiny_model())
     words = ["probe", "vit-random", "tilt", "--count", "5", "--steer", "--out", str(tmp_path)]
+    said = told(0, *words, "--dry-run")
+    # Of tilt and scales, and of 5 directions at 5 multiples.
+    assert re.search(r"5 inputs of \d+ tokens: about .* s to measure.* 135 forward passes", said)
+    assert not any(tmp_path.iterdir())
     found = json.loads(told(0, *words, "--json"))
     assert (
         "NaN" not in json.dumps(found) and len(found["layers"]) == 4 and len(found["steered"]) == 5

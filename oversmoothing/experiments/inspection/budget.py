@@ -42,7 +42,7 @@ NAMED, WHY = 3, 3
 # Multiplications of float32 products that take as long as one element of the work, at sides of a
 # few hundred: eigenvalues of a symmetric matrix and of any, a verdict with its discs (side^3 each),
 # distances between rows, products in float64, the passes over a matrix of pairs.
-_SYMMETRIC, _GENERAL, _VERDICT, _PAIRS, _WIDE, _ENTRIES = 12, 85, 150, 7, 4, 100
+_SYMMETRIC, GENERAL, _VERDICT, _PAIRS, WIDE, _ENTRIES = 12, 85, 150, 7, 4, 100
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def costs(model: Model, tokens: int) -> Costs:
     seen = depth * (8 * n * d * heads * r + 1.5 * attention)
     cosines = (depth + 1) * n * n * (2 * d + _ENTRIES)
     values = (depth + 1) * (1 + model.cls) * _SYMMETRIC * rank**3
-    linear = depth * 4 * _WIDE * n * d * d
+    linear = depth * 4 * WIDE * n * d * d
     sinks = (depth + 1) * _SYMMETRIC * rank**3 / 2
     left_out = depth * (4 * n * d * heads * r + heads * n * n * _ENTRIES / 4)
     return Costs(
@@ -118,10 +118,10 @@ def costs(model: Model, tokens: int) -> Costs:
         # The account runs both sublayers twice, and small operations cost as much as a half.
         closely=2.5 + (3 * sinks + 2 * left_out) / forward,
         pairs=depth * heads * _PAIRS * n**3 / forward,
-        spectra=depth * (_VERDICT + heads * _GENERAL) * n**3 / forward,
-        why=min(NAMED, depth * heads) * _GENERAL * n**3 / forward,
-        weights=depth * _GENERAL * d**3 / forward,
-        vectors=depth * _GENERAL * d**3 / forward,
+        spectra=depth * (_VERDICT + heads * GENERAL) * n**3 / forward,
+        why=min(NAMED, depth * heads) * GENERAL * n**3 / forward,
+        weights=depth * GENERAL * d**3 / forward,
+        vectors=depth * GENERAL * d**3 / forward,
         layer=heads * n * n,
     )
 
@@ -222,28 +222,28 @@ class Foreseen:
         own = f"spectra of the {NAMED} heads named on {plan.why}, " * bool(plan.why)
         none = f"{own}no {'others' if own else 'spectra'} (--budget all takes them)"
         spectra = f"spectra on {plan.spectra}" if plan.spectra else none
-        low, high = (f"{max(each, 1):.0f}" for each in self.seconds)
-        seconds = low if low == high else f"{low} to {high}"
         return (
-            f"{number} input{'' if number == 1 else 's'} of {'' if self.share == 1 else 'up to '}"
-            f"{self.tokens} tokens: about {seconds} s to measure at this machine's present "
-            f"load, then some {PAGE} s of CPU time for the page. HFC/LFC on all, "
+            f"{takes(number, self.tokens, self.share, self.seconds)}, then some {PAGE} s "
+            "of CPU time for the page. HFC/LFC on all, "
             f"causes and heads on {min(plan.closely, number)}, {spectra}; "
             f"{self.passes:.1f} forward passes and {self.memory / 2**20:.0f} MiB beyond the model"
             + "".join(f"; {each}" for each in self.without)
         )
 
 
-@one_thread()
-def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen:
-    """By one to three forward passes on one input, on one thread as in the inspection itself;
-    nothing is measured.
+def takes(number: int, tokens: int, share: float, seconds: tuple[float, float]) -> str:
+    """How long something takes on so many inputs, in words."""
+    low, high = (f"{max(each, 1):.0f}" for each in seconds)
+    return (
+        f"{number} input{'' if number == 1 else 's'} of {'' if share == 1 else 'up to '}{tokens} "
+        f"tokens: about {low if low == high else f'{low} to {high}'} s to measure at "
+        "this machine's present load"
+    )
 
-    inputs: a list of images or texts, a tensor or a dictionary of tensors. The first is timed, of
-    texts the longest: each other is taken to cost its share of that one's tokens. Raises
-    `InputError` where the number of inputs is not known, and for a budget that is none.
-    """
-    allowed = checked_budget(budget)
+
+def timed(model: Model, inputs: Any) -> tuple[int, int, float, tuple[float, float]]:
+    """(how many inputs, tokens of the longest, `share`, the seconds of the fastest and the slowest
+    pass on it), by one to three passes. Raises `InputError` where it is not known how many."""
     check_inputs(inputs)
     number = count(inputs)
     if not number:
@@ -260,6 +260,20 @@ def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen
             start = time.perf_counter()
             model.run(batch)
             took.append(time.perf_counter() - start)
+    return number, tokens, share, (min(took), max(took))
+
+
+@one_thread()
+def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen:
+    """By one to three forward passes on one input, on one thread as in the inspection itself;
+    nothing is measured.
+
+    inputs: a list of images or texts, a tensor or a dictionary of tensors. The first is timed, of
+    texts the longest: each other is taken to cost its share of that one's tokens. Raises
+    `InputError` where the number of inputs is not known, and for a budget that is none.
+    """
+    allowed = checked_budget(budget)
+    number, tokens, share, took = timed(model, inputs)
     plan, cost = plan_for(allowed, model, tokens, number), costs(model, tokens)
     passes = cost.of(plan, number)
     without = left_out(model, plan, tokens, number)
@@ -277,7 +291,7 @@ def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen
         tokens=tokens,
         plan=plan,
         passes=passes,
-        seconds=(passes * number * min(took) * share, passes * number * max(took) * share),
+        seconds=(passes * number * share * took[0], passes * number * share * took[1]),
         share=share,
         memory=min(batch_size, number) * each,
         without=without,

@@ -32,6 +32,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from oversmoothing.experiments.inspection.budget import GENERAL, WIDE, costs, takes, timed
 from oversmoothing.experiments.inspection.extract import BATCH, batches, extract, stream
 from oversmoothing.experiments.inspection.spectra import Direction
 from oversmoothing.experiments.intervals import FEWEST, in_words, mean_interval
@@ -105,6 +106,7 @@ def scales(model: Model, inputs: Any) -> list[float]:
 MOST, STEPS = 20.0, 1500
 # Of the thresholds, in a trained model.
 MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0)
+DIRECTIONS = 5
 
 
 @dataclass(frozen=True)
@@ -223,7 +225,7 @@ def steering(model: Model, u: Matrix, alphas: Matrix) -> Iterator[None]:
 
 def steered_tilts(
     model: Model, inputs: Sequence[Any], *, multiples: Sequence[float] = MULTIPLES,
-    directions: int = 5, seed: int = 0,
+    directions: int = DIRECTIONS, seed: int = 0,
 ) -> pd.DataFrame:  # fmt: skip
     """A row a multiple of the thresholds: the share along u in the last stream, d times the squared
     cosine (1 is a random direction's mean), over inputs and drawn directions u, with its 95 %
@@ -261,6 +263,21 @@ def steered_tilts(
             }
         )
     return pd.DataFrame(rows)
+
+
+def foreseen(model: Model, inputs: Any) -> str:
+    """What a tilt with steering takes, in words, by passes that are timed."""
+    number, tokens, share, took = timed(model, inputs)
+    # About half of the steps of mu lie above 1, where it can dominate; three systems are solved at
+    # each, and two passes are the tilt's own.
+    each = (GENERAL + WIDE) * model.width**3 / costs(model, tokens).forward
+    alone = DIRECTIONS * model.depth * (STEPS / 2 + 60) * each
+    runs = (2 + DIRECTIONS * len(MULTIPLES)) * number * share
+    seconds = tuple(max((alone + runs) * x, 1) for x in took)
+    return (
+        f"{takes(number, tokens, share, (seconds[0], seconds[1]))}; {runs:.0f} forward passes on "
+        f"one input, and thresholds that take as long as {alone:.0f}, however few inputs there are"
+    )
 
 
 def on_steering(table: pd.DataFrame, model: str, inputs: int) -> Sentence:
