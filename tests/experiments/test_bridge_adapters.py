@@ -221,6 +221,14 @@ def test_files_of_other_kinds_are_refused(tmp_path):
 def test_bare_checkpoints_without_known_names_are_refused(tmp_path):
     save_file({"first.weight": torch.zeros(3)}, tmp_path / "a.safetensors")
     refuses(r"first.weight.*config.json", open_model, tmp_path)
+    (tmp_path / "config.json").write_text('{"architecture": "resnet18", "num_classes": 9}')
+    refuses("checkpoint of timm's resnet18, .*plain vision transformer", open_model, tmp_path)
+    (tmp_path / "config.json").unlink()
+    (tmp_path / "open_clip_config.json").write_text("{}")
+    refuses("checkpoint of open_clip,.*plain vision transformer", open_model, tmp_path)
+    (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "own/base"}')
+    refuses(r"adapter \(PEFT\) of own/base(.|\n)*merge_and_unload", open_model, tmp_path)
+    (tmp_path / "adapter_config.json").unlink()
     weights = timm_weights(tiny("vit"))
     cases = {
         "missing": {k: v for k, v in weights.items() if k != "blocks.1.norm2.bias"},

@@ -119,6 +119,24 @@ def test_a_module_of_timm_reads_pictures_as_its_configuration_says(tmp_path, mod
     assert "mean 0.5 and std 0.5" in open_model(module).run_notes[0]
 
 
+@cases(
+    "mode, how, size",
+    ("shortest", 3, {"shortest_edge": 32}),
+    ("squash", 2, {"height": 32, "width": 32}),
+)
+def test_a_folder_of_open_clip_reads_pictures_as_its_own_settings_say(tmp_path, mode, how, size):
+    stated = {"mean": MEAN, "std": STD, "interpolation": {2: "bilinear", 3: "bicubic"}[how],
+              "resize_mode": mode}  # fmt: skip
+    place = folder(tmp_path / "own", None)
+    (place / "open_clip_config.json").write_text(json.dumps({"preprocess_cfg": stated}))
+    model = open_model(place)
+    same = ours(tmp_path / "same", NORMAL | {"size": size, "resample": how})
+    assert not model.run_notes
+    torch.testing.assert_close(model.prepare(pictures()), same, atol=2e-6, rtol=0)
+    (place / "open_clip_config.json").write_text('{"preprocess_cfg": {"std": [0, 1, 1]}}')
+    refuses("open_clip_config.json.*std of pixels must be", open_model, place)
+
+
 def test_settings_within_the_processor_of_a_whole_model_come_first(tmp_path):
     place = folder(tmp_path, BASE)
     (place / "processor_config.json").write_text(json.dumps({"image_processor": NORMAL}))

@@ -264,12 +264,25 @@ def refuse_integers(weights: Mapping[str, Tensor], name: str) -> None:
         )
 
 
+def refuse_adapter(folder: Path) -> None:
+    """Raises `InputError` for what PEFT saves: a change of another model's weights alone."""
+    file = folder / "adapter_config.json"
+    if file.exists() and not (folder / "config.json").exists():
+        base = read_object(file).get("base_model_name_or_path") or "a model that it does not name"
+        raise InputError(
+            f"'{folder}' is an adapter (PEFT) of {base}, no whole model\n"
+            "merge it into that first, in Python: PeftModel.from_pretrained(model, FOLDER)"
+            ".merge_and_unload().save_pretrained(NEW), and give the folder NEW"
+        )
+
+
 def check_configs(folder: Path) -> None:
     """Raises `InputError` for a folder with pipes or devices, and for one whose configs name code
     to run, another model, or sizes that nothing has; nothing is imported for it."""
     for path in sorted(folder.iterdir()):
         if path.exists() and not path.is_dir():
             file_size(path)
+    refuse_adapter(folder)
     for path in sorted(folder.glob("*config.json")):
         for place, key, value in _entries(read_json(path)):
             if key in _CODE:

@@ -23,13 +23,7 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.models.checkpoints import in_float32
 from oversmoothing.experiments.models.heads import Reading
-from oversmoothing.experiments.models.inputs import (
-    CHANNELS,
-    Texts,
-    images_of,
-    stacked,
-    timm_settings,
-)
+from oversmoothing.experiments.models.inputs import Texts, images_of, stacked, timm_settings
 from oversmoothing.experiments.models.layers import layers_of
 from oversmoothing.experiments.models.model import (
     DescribesItself,
@@ -40,6 +34,7 @@ from oversmoothing.experiments.models.model import (
     without_autocast,
 )
 from oversmoothing.experiments.models.pass_graph import Graph, watch
+from oversmoothing.experiments.models.pictures import CHANNELS
 from oversmoothing.experiments.models.reader import read, told
 from oversmoothing.simulations.state import one_thread, undisturbed
 from oversmoothing.theory.support.errors import InputError

@@ -23,7 +23,13 @@ from torch.nn.utils.rnn import pad_sequence
 
 from oversmoothing.experiments.models.checkpoints import read_object
 from oversmoothing.experiments.models.library import quiet, refusing
-from oversmoothing.experiments.models.pictures import PIXELS, upright_rgb
+from oversmoothing.experiments.models.pictures import (
+    CHANNELS,
+    PIXELS,
+    by_channel,
+    open_clip_settings,
+    upright_rgb,
+)
 from oversmoothing.simulations.state import fetched
 from oversmoothing.theory.support.errors import InputError, required
 from oversmoothing.theory.support.files import read_text
@@ -31,9 +37,6 @@ from oversmoothing.theory.support.files import read_text
 IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 HALF = (0.5, 0.5, 0.5)
 WHITE = 255.0
-CHANNELS = 3
-# Of a mean or std of pixels: beyond it float32 would not hold what comes out.
-LARGEST = 1e6
 # Of a side to which pictures are resized, cropped or padded.
 SIDE = int(PIXELS**0.5)
 _STATISTICS = {"mean": "image_mean", "std": "image_std"}
@@ -83,11 +86,15 @@ class Images:
     @classmethod
     def of(
         cls, module: nn.Module, *, mean: tuple[float, ...] | None = None,
-        std: tuple[float, ...] | None = None,
+        std: tuple[float, ...] | None = None, beside: Mapping[str, Any] | None = None,
     ) -> Images:  # fmt: skip
-        """Of the size that a module in memory reads, and as its `pretrained_cfg` (timm's) says;
-        mean and std, where neither given nor said, are 0.5."""
-        stated, patches = timm_settings(module), getattr(module, "patch_embed", None)
+        """Of the size that a module in memory reads, and as its `pretrained_cfg` (timm's) says, or
+        in timm's words what lies `beside` it; mean and std, where neither given nor said, are 0.5.
+        """
+        stated, patches = (
+            timm_settings(module) or beside or {},
+            getattr(module, "patch_embed", None),
+        )
         size = getattr(module, "image_size", None)
         size = size or getattr(getattr(module, "config", None), "image_size", None)
         size = size or getattr(patches, "img_size", None) or stated.get("input_size", (None,))[1:]
@@ -331,8 +338,9 @@ def images_of(
     mean, std: in the place of those stated. Raises `InputError` for settings that no image
     processor of the library takes, and where it makes no pictures that the module reads.
     """
-    plain = Images.of(module, mean=mean, std=std)
     stated = None if folder is None else _stated(folder)
+    beside = open_clip_settings(folder) if folder is not None and stated is None else None
+    plain = Images.of(module, mean=mean, std=std, beside=beside)
     if stated is None:
         return plain
     file, settings = stated
@@ -381,17 +389,6 @@ def _check_enlarged(rgb: Image.Image, edge: int) -> None:
             f"{rgb.width} x {rgb.height} pixels with the shorter side resized to {edge} are "
             f"more than {PIXELS // 10**6} million: crop the picture first"
         )
-
-
-def by_channel(value: Any, name: str, place: str) -> tuple[float, ...]:
-    """The mean or std of pixels that a file states, a number a channel; each std is positive."""
-    right = isinstance(value, list | tuple) and len(value) == CHANNELS
-    if right:
-        right = all(type(x) in (int, float) and abs(x) < LARGEST for x in value)
-    if not right or (name == "std" and min(value) <= 0.0):
-        kind = "positive numbers" if name == "std" else "numbers"
-        raise InputError(f"'{place}': the {name} of pixels must be a list of {CHANNELS} {kind}")
-    return tuple(value)
 
 
 def _stated(folder: Path) -> tuple[Path, dict[str, Any]] | None:

@@ -1,4 +1,6 @@
-"""Pictures for trained models: image files, CIFAR-100, photographs; and where real inputs lie."""
+"""Pictures for trained models: image files, CIFAR-100, photographs, what is said of their pixels
+beside weights; and where real inputs lie.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ import torch
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 from torch import Tensor
 
+from oversmoothing.experiments.models.checkpoints import read_object
 from oversmoothing.theory.support.errors import InputError, required
 from oversmoothing.theory.support.files import file_size
 
@@ -23,6 +26,13 @@ SPLITS = {"train": 50_000, "test": 10_000}  # of CIFAR-100
 VARIABLE = "OVERSMOOTHING_DATA"
 # The most of one picture, 9,000 x 9,000: decoded it takes 4 bytes each.
 PIXELS = 81 * 10**6
+# Of a mean or std of pixels: beyond it float32 would not hold what comes out.
+LARGEST = 1e6
+CHANNELS = 3
+OPEN_CLIP = "open_clip_config.json"
+_CLIP = {
+    "mean": (0.48145466, 0.4578275, 0.40821073), "std": (0.26862954, 0.26130258, 0.27577711),
+}  # fmt: skip
 
 
 def real_inputs(given: str | os.PathLike[str] | None = None) -> Path | None:
@@ -229,3 +239,27 @@ def photographs(count: int) -> list[Image.Image]:
         part, shift = int(side * 0.8 ** (step // 2 + 1)), 24 * (step // 2)
         crops.append(whole[step % 2].crop((shift, shift, shift + part, shift + part)))
     return [*whole, *crops][:count]
+
+
+def by_channel(value: Any, name: str, place: str) -> tuple[float, ...]:
+    """The mean or std of pixels that a file states, a number a channel; each std is positive."""
+    right = isinstance(value, list | tuple) and len(value) == CHANNELS
+    if right:
+        right = all(type(x) in (int, float) and abs(x) < LARGEST for x in value)
+    if not right or (name == "std" and min(value) <= 0.0):
+        kind = "positive numbers" if name == "std" else "numbers"
+        raise InputError(f"'{place}': the {name} of pixels must be a list of {CHANNELS} {kind}")
+    return tuple(value)
+
+
+def open_clip_settings(folder: Path) -> dict[str, Any] | None:
+    """What open_clip says of pictures in a folder that has its settings, in timm's words; its own
+    usual values for what it leaves out."""
+    file = folder / OPEN_CLIP
+    stated = read_object(file).get("preprocess_cfg") if file.exists() else None
+    if not isinstance(stated, dict):
+        return None
+    pixels = {x: by_channel(stated.get(x, usual), x, str(file)) for x, usual in _CLIP.items()}
+    mode = {"shortest": "center", "squash": "squash"}.get(stated.get("resize_mode", "shortest"))
+    how = stated.get("interpolation", "bicubic")
+    return {**pixels, "crop_pct": 1.0, "crop_mode": mode, "interpolation": how}

@@ -18,7 +18,7 @@ from torch import nn
 
 from oversmoothing.experiments.models import checkpoints
 from oversmoothing.experiments.models.describe import SeveralStacksError, describe
-from oversmoothing.experiments.models.inputs import IMAGENET, Images, Texts, by_channel, text_lines
+from oversmoothing.experiments.models.inputs import IMAGENET, Images, Texts, text_lines
 from oversmoothing.experiments.models.library import (
     GGUF,
     NotOnHubError,
@@ -33,7 +33,9 @@ from oversmoothing.experiments.models.library import (
 )
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.pictures import (
+    OPEN_CLIP,
     Pictures,
+    by_channel,
     looked_in,
     named_pictures,
     photographs,
@@ -160,6 +162,7 @@ def _folder(
     for source in SOURCES:
         if (place / source.mark).exists():
             return source.home.stored(place), []
+    checkpoints.refuse_adapter(place)
     if (place / "config.json").exists() and "model_type" in checkpoints.read_object(
         place / "config.json"
     ):
@@ -183,16 +186,25 @@ def _checkpoint(
     if path.suffix == GGUF:
         return read_gguf(path, settings)
     weights = checkpoints.read_weights(path)
+    config = path.parent / "config.json"
+    held = checkpoints.read_object(config) if config.exists() else {}
     if not has_timm_names(weights):
         names = ", ".join(list(weights)[:3])
+        kind = held.get("architecture")
+        kind = "open_clip" if (path.parent / OPEN_CLIP).exists() else kind and f"timm's {kind}"
+        if kind:
+            raise InputError(
+                f"'{path}' is a checkpoint of {kind}, and without its library a plain vision "
+                "transformer with timm's names alone is read\n"
+                "load it with its library in Python and give the module to oversmoothing.inspect, "
+                "or take its folder of the Hugging Face library"
+            )
         raise InputError(
             f"'{path}' is a bare checkpoint (its first weights: {names}) without timm's names, and "
             "does not say what model it belongs to: give the folder with its config.json, or load "
             "it into its module and give that"
         )
     notes = []
-    config = path.parent / "config.json"
-    held = checkpoints.read_object(config) if config.exists() else {}
     stated = held.get("pretrained_cfg", held)
     if not {"mean", "std"} <= set(settings | stated):
         notes.append("the checkpoint states no pixel statistics: ImageNet's mean and std are used")
