@@ -322,14 +322,17 @@ def test_T2_a_causal_head_of_low_rank_has_no_margin_below_0():
 
 
 @pytest.mark.parametrize("window", [3, None])
-def test_equal_attention_to_all_tokens_in_sight_has_entropy_1(window):
-    """A decoder whose queries are 0, with a sliding window and without; texts with padding."""
+def test_attention_to_all_tokens_in_sight_has_entropy_1_and_to_one_alone_0(window):
+    """A decoder whose queries are large, and 0, with a sliding window and without; padded texts."""
     config = transformers.MistralConfig(
         vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
         num_key_value_heads=2, intermediate_size=16, head_dim=8, sliding_window=window,
     )  # fmt: skip
     model = transformers.MistralForCausalLM(config).eval()
-    with torch.no_grad():
-        model.model.layers[0].self_attn.q_proj.weight.zero_()
-    heads = inspect(model, tokens((12, 9))).heads
-    np.testing.assert_allclose(heads["entropy"], 1.0, rtol=1e-6)
+    weight = model.model.layers[0].self_attn.q_proj.weight
+    # Of large queries all weights but one are 0 in float32, and 0 log 0 is 0.
+    for scale, entropy in ((1e9, 0.0), (0.0, 1.0)):
+        with torch.no_grad():
+            weight.mul_(scale)
+        heads = inspect(model, tokens((12, 9))).heads
+        np.testing.assert_allclose(heads["entropy"], entropy, rtol=1e-6)

@@ -232,6 +232,7 @@ def check_table_1(csv: pd.DataFrame, context: Context) -> None:
     # Below five images there is no interval.
     few = ours["images"] < FEWEST
     assert (ours["percent_low"].isna() == few).all()
+    assert few.any() and "fewer than 5 images have none" in table_1.words(csv)
     own = ours[~few]
     assert ((own["percent_low"] <= own["percent"]) & (own["percent"] <= own["percent_high"])).all()
     assert (ours.groupby(["model", "reading"])["count"].sum()

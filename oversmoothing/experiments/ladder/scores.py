@@ -178,7 +178,8 @@ class LadderResult(Result):
             "own attention (P4: and the norms' scales; P5: and a linear FFN), from each layer's "
             "true input (P2, one step) or from X_0 (P3, trajectory). P6: a fixed linear map a "
             "layer. P7: P6 with X_0 in one regression, or a few tokens through the model's own "
-            "layers. Calibrated: with a slope and an intercept a layer.",
+            "layers. Calibrated: with a slope and an intercept a layer. "
+            # Not a line of its own: what is measured of these is this number.
             f"R^2 is pooled over layers and inputs, {ends}; 'within' compares with each layer's "
             "mean (P0').",
             f"Cost counts multiply-adds for one input, as a share of the model's {cost:.3g}; '-' "

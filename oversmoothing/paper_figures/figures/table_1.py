@@ -22,7 +22,7 @@ from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import dominance_by_layer
 from oversmoothing.experiments.digits.training_config import TRAINED
 from oversmoothing.experiments.digits.vit import StudyNet
-from oversmoothing.experiments.intervals import mean_interval, named, share_interval
+from oversmoothing.experiments.intervals import FEWEST, mean_interval, named, share_interval
 from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.experiments.study import RECORDED as RECORDED_RUNS
 from oversmoothing.experiments.study.atlas import recorded_deit
@@ -233,7 +233,7 @@ def draw(table: pd.DataFrame) -> Figure:
             own = group[group["model"] == model].to_dict("records")
             for number_of, row in enumerate(own):
                 reading, percent = str(row["reading"]), float(row["percent"])
-                # One image has no interval.
+                # Fewer than FEWEST images have no interval.
                 reach = [[max(0, percent - row["percent_low"])], [row["percent_high"] - percent]]
                 axis.errorbar(
                     percent, place - 0.16 * (number_of + 1), xerr=np.nan_to_num(reach),
@@ -268,7 +268,7 @@ def compared(table: pd.DataFrame) -> list[base.Comparison]:
         for row in own.to_dict("records"):
             reading, percent = row["reading"], float(row["percent"])
             what = f"Table 1, {column}, {MEANING[reading]}"
-            # One image has no interval.
+            # Fewer than FEWEST images have no interval.
             reach = float(row["percent_high"]) - float(row["percent_low"])
             tolerance = PRINTED + (reach / 2 if reach >= 0 else 0.0)
             why = ""
@@ -333,7 +333,7 @@ def words(table: pd.DataFrame) -> str:
     digits_rows = ours[(ours["data"] == "digits") & (ours["reading"] == "E2")]
     return (
         "Consensus: |1 + lambda_j^H| is the largest over all pairs (j, i). Intervals (95 %) are "
-        f"over images; one of no width says that all images agree. Black: {PAPER}. DeiT-Ti is "
+        f"over images; fewer than {FEWEST} images have none. Black: {PAPER}. DeiT-Ti is "
         f"{RECORDED}. {' '.join(_theorems(digits_rows.set_index('variant')))} "
         f"{'; '.join(starts)}."
     )
