@@ -57,7 +57,14 @@ def _smoothing_witness(h_values: Sequence[spectra.Number]) -> Fraction:
     return next(a for a in nearer if spectra.by_moduli(h_values, [a]) != "NON_SMOOTHING")
 
 
-@search(draw.lists(draw.gaussian_points(2), 1, 3), draw.lists(draw.gaussian_disc(), 1, 5))
+# h anywhere, or -1/z with Re z about 1, the rim; a anywhere or real, close to 1 and -1 too.
+_H_POINTS = draw.gaussian_points(2) | st.tuples(
+    draw.fractions(Fraction(1, 2), 1) | draw.fractions(1, 2), draw.fractions(-2, 2, 4)
+).map(lambda z: (-z[0] / (z[0] ** 2 + z[1] ** 2), z[1] / (z[0] ** 2 + z[1] ** 2)))
+_A_POINTS = draw.gaussian_disc() | st.tuples(draw.inside(-1, 1), st.just(Fraction(0)))
+
+
+@search(draw.lists(_H_POINTS, 1, 3), draw.lists(_A_POINTS, 1, 5))
 def law_d_ii(values: list[spectra.Gaussian], points: list[tuple[Fraction, Fraction]]) -> None:
     h_values = [(x, sign * y) for x, y in values for sign in (1, -1)]
     radius = max(spectra.squared_modulus(h, 1) for h in h_values)

@@ -16,7 +16,6 @@ from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra
-from oversmoothing.theory.support.sizes import Array
 
 # ----------------------------------------------------------------------------------- systems
 
@@ -141,13 +140,6 @@ def measure_c(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance)
 
 
-def parallel() -> list[sp.Expr]:
-    X = symbolic_matrix(2, 2, "x")
-    s = sp.Symbol("s")
-    moved = sp.Matrix.vstack(X.row(0), X.row(1) + s * X.row(0))
-    return [sp.expand(compound(moved)[0] - compound(X)[0])]
-
-
 # --------------------------------------------------------------------------------------- T9d
 
 
@@ -181,11 +173,6 @@ def definite() -> list[sp.Expr]:
     M = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"m{i}{j}"))
     v = sp.Matrix(sp.symbols("v1:3"))
     return [sp.expand((v.T * M * v)[0] - (v.T * (M + M.T) * v)[0] / 2)]
-
-
-def _softmax_layer(X: Array, M: Array, W: Array) -> Array:
-    moved: Array = softmax(X @ M @ X.T / np.sqrt(len(M))) @ X @ W
-    return moved
 
 
 def tripling(effort: by.Effort) -> by.Measurements:
@@ -222,7 +209,7 @@ def law_d(n: int, d: int, spread: int, size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     M, W = rng.standard_normal((d, d)), rng.standard_normal((d, d))
     X = 10.0**spread * rng.standard_normal((n, d)) + 10.0**size * rng.standard_normal(d)
-    moved = _softmax_layer(X, M, W)
+    moved = softmax(X @ M @ X.T / np.sqrt(d)) @ X @ W
     first, second = (float(np.linalg.norm(Z - Z.mean(axis=0))) for Z in (X, moved))
     m, w = np.linalg.norm(M, 2), np.linalg.norm(W, 2)
     # A logit of size s rounds by s d eps, so a weight by that relatively; then products of n, d.
