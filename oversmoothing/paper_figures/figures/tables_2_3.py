@@ -64,12 +64,12 @@ def data(context: base.Context) -> pd.DataFrame:
     """Columns table, kind, source, size, recorded; of kind 'error' (a row a variant and place x,
     the paper's first) error, sd, seeds, and gap, gap_low, gap_high: the error less that of ViT, of
     ours paired by seed with its 95 % interval; of kind 'order' a question of the study that asks
-    the table, with its decision (`answers.table`), the place x whose errors it is about, its margin
-    and the difference that the paper reports."""
-    rows, recorded = read_rows(context.results / "study" / ROWS), ""
+    the table, with its decision (`answers.table`), place x, margin and the paper's difference."""
+    rows, recorded = read_rows(context.results / "study" / ROWS), {}
     if not rows:
         rows = recorded_rows()
-        recorded = max((row["made"]["date"] for row in rows), default="")
+        when = sorted((row["made"]["date"], row["configuration"]["task"]) for row in rows)
+        recorded = {task: date for date, task in when}
     asked = []
     for chosen in (protocol(PAPER_SCALE), protocol()):
         own = known(rows, chosen)
@@ -82,7 +82,7 @@ def data(context: base.Context) -> pd.DataFrame:
         parts.append(paper.assign(table=title, kind="error", source=PAPER))
         for source in DATA:
             for each in asked:
-                parts += _ours(*each, source, title, recorded)
+                parts += _ours(*each, source, title, recorded.get(source, ""))
     return pd.concat(parts, ignore_index=True)
 
 
