@@ -262,12 +262,9 @@ def test_heads_and_logits_have_a_cell_too():
 
 @cases(
     "pattern, groups",
-    ("0 1; 1 0", [[0], [1]]),
-    ("CYCLE", [[0], [1], [2]]),
+    ("0 1; 1 0", [[0], [1]]), ("CYCLE", [[0], [1], [2]]), ("1 1; 1 0", [[0, 1]]), ("1", [[0]]),
     ("0 1 0 1; 1 0 1 0; 0 1 0 1; 1 0 1 0", [[0, 2], [1, 3]]),
-    ("1 1; 1 0", [[0, 1]]),
-    ("1", [[0]]),
-)
+)  # fmt: skip
 def test_cyclic_groups_of_a_class(pattern, groups):
     entries = np.array(floats(pattern)) > 0
     assert cyclic_groups(entries, list(range(len(entries)))) == groups

@@ -346,6 +346,13 @@ HIDING = """-200.3 200 0 0 0 0; -200.2 199.9 0 0 0 0; 0 0 -0.299701068335 0.0421
         verdict=N, limit=sqrt(2)),
     row("T6b: zeros of H in a Jordan block", "0.7 0.3; 0.4 0.6", "0 1; 0 0", verdict=T,
         limit_rank=None),
+    row("T1f: columns that sum to 0 keep no mean of 0 where H is nilpotent: 3 in fractions",
+        "9/10 1/10; 3/10 7/10", "0 1/3; 0 0", "1 2; -1 -2", verdict_x0=T, tends_to=None),
+    # The second feature lacks the first a: with a < a' and h a = h' a' of these the rank is 2.
+    row("T4c: equal a, h and h'", "1 0 0; 2/3 1/3 0; 1/3 1/3 1/3", "diag -2/5 -2/5",
+        "0 0; 1 0; 2 3", verdict_x0=N, limit_rank=None),
+    row("T11.1: 1 + h = 1e-8 of three, by discs that touch", "1",
+        "-2 0 -1; -1e-8 -0.99999999 -1e-8; 1 0 0", tends_to=None),
     row("thousands of units apart decide", "AA", [[999, 0], [0, Fraction(1998 * (1 - 3e-13))]],
         "2 2; 2 -2", verdict_x0=S),
 )  # fmt: skip
@@ -375,12 +382,9 @@ def test_T2_real_eigenvalues_as_close_as_can_be_are_no_complex_pair(power):
 @pytest.mark.parametrize(("h", "expected"), [(0.5, S), (-0.5, N)])
 def test_T2d_saturated_attention_is_decided_by_the_sign_of_h(h, expected):
     """A diagonal that rounds to 1 is no second eigenvalue 1."""
-    for case in (
-        {"logits": [[0.0, -np.inf], [0.0, 50.0]]},
-        {"A": [[1.0, 0.0], [1e-20, 1.0]]},
-        {"A": [[1.0, 0.0], [1e-300, 1.0]]},
-    ):
-        assert verdict(**case, H=[[h]]).verdict == expected
+    assert verdict(logits=[[0.0, -np.inf], [0.0, 50.0]], H=[[h]]).verdict == expected
+    for small in (1e-20, 1e-300):
+        assert verdict(A=[[1.0, 0.0], [small, 1.0]], H=[[h]]).verdict == expected
 
 
 # --- the nearest other verdict ---
@@ -420,15 +424,12 @@ def test_T2b_the_distance_to_a_tie_is_that_of_the_worst_change_of_A_and_H():
 @cases(
     "H, X0, expected, tends_to, words",
     # By discs, as far as rounding does not decide.
-    ("1/2", "1; 2", S, "zero", ""),
-    ("-1/2", "1; 2", N, None, ""),
+    ("1/2", "1; 2", S, "zero", ""), ("-1/2", "1; 2", N, None, ""), ("1/2", "3; -4", S, "zero", ""),
     ("-4/3", "1; 2", U, None, "too many modes"),
     ("1/2 0; 0 1/2", "1 2; 2 5", U, None, "too many modes"),
-    ("1/2", "3; -4", S, "zero", ""),
     # One mode is few enough.
-    ("1/2", "3; -3", N, "infinity", ""),
-    ("1/2", "2; 2", "TRIVIAL", "zero", "at consensus already"),
-)
+    ("1/2", "3; -3", N, "infinity", ""), ("1/2", "2; 2", "TRIVIAL", "zero", "at consensus already"),
+)  # fmt: skip
 def test_T4e_a_start_with_more_modes_than_are_told_apart(
     monkeypatch, H, X0, expected, tends_to, words
 ):

@@ -208,11 +208,12 @@ class CellModes:
 
     def tokens(self, top: list[Mode]) -> Tokens | None:
         block = top[0].attention
-        # Of a block of several real eigenvalues one leads only where nothing turns beside it, and
-        # where |1 + h a| grows with a, or falls, for each h.
+        # Of a block of several real eigenvalues one leads only where nothing turns beside it, where
+        # |1 + h a| grows with a, or falls, for each h, and X_0 has it with each h.
         slopes = [mode.value.value.real * mode.multiplier.real for mode in top]
         steady = (
             self.A.triangular
+            and (self.generic or len(top) == 1)
             and all(mode.value.real and len(mode.value) == 1 for mode in top)
             and (all(x > 0 for x in slopes) or all(x < 0 for x in slopes))
         )

@@ -352,15 +352,11 @@ def decide(
             outcome = _for_every_attention(value)
         return Decision(outcome, consensus, quotient)
     # 1 repeats, so that rho_Q >= rho_C exactly: only the other eigenvalues can make it more.
-    if quotient.low > consensus.high:
-        return Decision(Outcome.NON_SMOOTHING, consensus, quotient)
     outcome, others = Outcome.UNDECIDED, without_ones(attention, repeated)
-    if others is not None:
-        rest = quotient_radius(others, value)
-        if rest.high <= consensus.low:
-            outcome = Outcome.TIE
-        elif rest.low > consensus.high:
-            outcome = Outcome.NON_SMOOTHING
+    if quotient.low > consensus.high:
+        outcome = Outcome.NON_SMOOTHING
+    elif others is not None and quotient_radius(others, value).high <= consensus.low:
+        outcome = Outcome.TIE
     return Decision(outcome, consensus, quotient)
 
 

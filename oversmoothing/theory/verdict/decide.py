@@ -200,7 +200,7 @@ def generic_limits(case: Layer, comparison: Comparison) -> Limits:
             return limits_of_heads(case, None)
         return ZERO if outcome is Outcome.SMOOTHING else UNKNOWN
     if case.n == 1:
-        lasts = cell is None or (cell.consensus.low > 0).any()
+        lasts = cell is None or cell.consensus.radius().low > 0
         return ZERO if answer.rho_consensus and lasts else UNKNOWN
     if outcome is Outcome.SMOOTHING:
         return ZERO

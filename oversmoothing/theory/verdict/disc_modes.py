@@ -123,12 +123,14 @@ class DiscModes:
         if outcome is not Outcome.TIE:
             return outcome is Outcome.NON_SMOOTHING and self.balanced
         centred = np.array([math.fsum(column) == 0 for column in X0.T])
-        still = (value.centres == 0) & (value.radii == 0)
-        if centred.all() and (self.balanced or still.all()):
+        H, *others = self.cell.case.factors or [self.cell.case.H]
+        if centred.all() and (self.balanced or not all(M.any() for M in (H, *others))):
             return True
-        H, high = self.cell.case.H, self.cell.consensus.high[0].copy()
+        # Of a diagonal H disc j is that of column j.
+        still = (value.centres == 0) & (value.radii == 0)
+        high = self.cell.consensus.high[0].copy()
         j = int(np.argmax(high))
-        if np.count_nonzero(H - np.diag(np.diag(H))) or not centred[j]:
+        if others or np.count_nonzero(H - np.diag(np.diag(H))) or not centred[j]:
             return False
         high[j] = np.delete(self.cell.quotient.high, j, axis=1).max(initial=0.0)
         if not self.cell.consensus.low[0, j] > high.max():
@@ -180,7 +182,7 @@ class DiscModes:
         return Bounded.near(case.factors[0] if left else case.factors[1].T, self.cell.relative) @ z
 
     def lasts(self) -> bool:
-        return bool((self.cell.consensus.low > 0).any() or (self.cell.quotient.low > 0).any())
+        return max(x.radius().low for x in (self.cell.consensus, self.cell.quotient)) > 0
 
     def without_mean(self, side: limits.Group) -> bool:
         return self.balanced and not side.consensus
@@ -230,17 +232,18 @@ class DiscModes:
     def _value(self, label: int) -> limits.Group:
         value, members = self.cell.value, np.flatnonzero(self.cell.value.component == label)
         zero = (value.centres == 0) & (value.radii == 0)
-        if zero[members].all() and (len(members) == 1 or self._simple_zeros(zero)):
+        if zero[members].all() and (len(members) == 1 or self._simple_zeros()):
             return limits.Group(tuple(members.tolist()), True, zero=True)
         return _group(value, tuple(members.tolist()))
 
-    def _simple_zeros(self, zero: NDArray[np.bool_]) -> bool:
+    def _simple_zeros(self) -> bool:
         """Whether the exact zeros of H have as many eigenvectors: of a diagonal H, or of a head
-        with a core that is not singular."""
-        if self.cell.case.factors is None:
-            H = self.cell.case.H
-            return bool(np.count_nonzero(H) == np.count_nonzero(np.diag(H)))
-        return bool(Bounded(self.cell.value.centres, self.cell.value.radii).nonzero[~zero].all())
+        with a core [r, r] that is not singular."""
+        case, value = self.cell.case, self.cell.value
+        if case.factors is None:
+            return bool(np.count_nonzero(case.H) == np.count_nonzero(np.diag(case.H)))
+        rank = np.count_nonzero(Bounded(value.centres, value.radii).nonzero)
+        return bool(rank == case.factors[0].shape[1])
 
 
 def _group(discs: Discs, members: tuple[int, ...]) -> limits.Group:
