@@ -253,3 +253,16 @@ def test_a_table_says_no_minus_0_and_no_0_for_a_positive_ratio():
     ]  # fmt: skip
     shown = as_html("words", table)
     assert "4e-07" in shown and "-0.000" not in shown and "nan" not in shown.lower()
+
+
+def test_of_a_start_that_rounding_made_its_binary_numbers_are_said_to_be_meant():
+    """1/3 - 8/3 + 7/3 is 0 in fractions alone: there the mode that smooths is missing."""
+    layer = {"A": [[0.25, 0.75], [0.75, 0.25]], "H": [[-1.0, 0.0], [2.0, 1.0]]}
+    answer = verdict(**layer, X0=[[1 / 3, -8 / 3], [0, 7 / 3]])
+    exactly = verdict(
+        A=[["1/4", "3/4"], ["3/4", "1/4"]], H=matrix("-1 0; 2 1"), X0=matrix("1/3 -8/3; 0 7/3")
+    )
+    assert (answer.verdict_x0, exactly.verdict_x0) == ("SMOOTHING", "NON_SMOOTHING")
+    assert "about its binary numbers alone" in answer.reason
+    others = exactly, verdict(**layer, X0=[[0.25, -1], [0, 0.5]]), verdict(**layer)
+    assert not any("binary numbers" in each.reason for each in others)

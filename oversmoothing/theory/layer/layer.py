@@ -72,6 +72,12 @@ class Entries:
     def is_zero(self) -> bool:
         return not (self.floats.any() if self.written is None else any(map(any, self.fractions)))
 
+    @property
+    def means_itself(self) -> bool:
+        """Whether nobody gets these entries by rounding: they are fractions, or short."""
+        short = (_is_short(x) for row in self.fractions for x in row)
+        return self.written is not None or all(short)
+
 
 def read_entries(value: Any, name: str, *, masks: bool = False) -> Entries:
     """The entries of a matrix-like value; -inf and "-inf" are masks where `masks` is set.
@@ -226,8 +232,8 @@ class Layer:
         if self.exact or "A" not in self.given or max(self.n, self.d) > _SHORT_SIZE:
             return None
         fractions = {name: entries.fractions for name, entries in self.given.items()}
-        entries = [x for M in fractions.values() for row in M for x in row]
-        if any(sum(row) != 1 for row in fractions["A"]) or not all(map(_is_short, entries)):
+        short = all(entries.means_itself for entries in self.given.values())
+        if any(sum(row) != 1 for row in fractions["A"]) or not short:
             return None
         factors = None if "H" in fractions else (fractions["W_V"], fractions["W_proj"])
         return Layer.of(fractions["A"], fractions.get("H"), factors=factors)

@@ -323,6 +323,10 @@ NOT_SHOWN = (
     " Whether this X_0 contains the modes that decide is not shown in floats: write the entries as "
     "fractions."
 )
+START_AS_GIVEN = (
+    " What is said of this X_0 is about its binary numbers alone: write all entries as fractions "
+    '("1/3") if those are meant.'
+)
 TOO_MANY_MODES = " This X_0 has too many modes to say exactly which of them it contains."
 
 

@@ -358,7 +358,10 @@ def answer(
         # Loaded for a start: a verdict is quick to begin.
         from oversmoothing.theory.depth.ratios import ratios_at
 
-        result = replace(result, hfc_lfc=ratios_at(taken, start, depths), has_x0=True)
+        as_given = taken is not case or (result.token_growth is not None and not start.is_zero)
+        said = "" if start.means_itself or not as_given else sentences.START_AS_GIVEN
+        reason, ratios = result.reason + said, ratios_at(taken, start, depths)
+        result = replace(result, reason=reason, hfc_lfc=ratios, has_x0=True)
     if not exact_binary or case.decidable or isinstance(case, ManyHeads):
         return result
     # Loaded for who asks for it: a verdict is quick to start.
