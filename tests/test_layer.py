@@ -106,7 +106,7 @@ def test_parameters_are_set_and_a_region_is_drawn(tmp_path) -> None:
     "ranges, words",
     ({"h": (-3, 1)}, r"there is no range of a\ngive a="),
     ({"h": (-3, 1), "a": (-1, 1), "b": (0, 1)}, "no parameter 'b'"),
-    ({"h": (1, -3), "a": (-1, 1)}, "must go up"),
+    *(({"h": (1, to), "a": (-1, 1)}, "must go up, to 1e.250") for to in (-3, 10**400)),
     ({"h": 3, "a": (-1, 1)}, "give two numbers"),
 )
 def test_a_range_that_is_none_is_refused(ranges, words: str) -> None:

@@ -262,6 +262,8 @@ def test_a_run_finished_by_another_process_first_stays(finished, tmp_path):
     ({"std": 0}, "a number > 0"),
     ({"label_smoothing": 1}, "from 0 to 0.99"),
     ({"variant": "vit*"}, "one of vit, vit"),
+    ({"variant": 3}, "it must be a text in quotes"),
+    ({"tied": 3}, "it must be true or false"),
     ({"width": 30}, "not a multiple of heads"),
     ({"patch": 3}, "does not divide"),
     ({"band_p": 0.6, "band_q": 0.5}, "p < q"),

@@ -151,6 +151,12 @@ def test_drawn_layers_come_with_their_exponents(heads, options):
     assert "gamma_Q - gamma_C" in out
 
 
+def test_layers_that_take_all_to_0_have_a_table_and_no_exponents(heads):
+    table, record, out = heads("--weights", "drawn", "--scale", "0", "--no-residual")
+    assert record["theory"] == {"kind": "none"} and "There are no exponents" in out
+    assert table["log_hfc_lfc"].isna().sum() == len(table) - 1
+
+
 def test_attention_that_follows_the_state_has_no_verdict(heads):
     table, record, out = heads("--attention", "state", "--no-residual", "--depth", "8")
     assert record["theory"] == {"kind": "none"} and "follows the state" in out

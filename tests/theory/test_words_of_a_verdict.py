@@ -40,6 +40,32 @@ def test_at_a_tie_what_slower_terms_do_stands_in_the_first_lines(H, does):
     assert "slower terms" not in str(verdict(A=A, H=matrix("1")))
 
 
+@cases("H, layer", ("-1", 1), ("-1 1 0; 0 -1 1; 0 0 -1", 3), ("-1 1 0; 0 -1 0; 0 0 -1", 2))
+def test_where_every_state_becomes_exactly_0_no_slower_term_is_said_to_decide(H, layer):
+    """A = I and every h = -1: I + H (x) A is nilpotent; its largest Jordan block says from where.
+
+    Radii that are only too small for a float are no zeros.
+    """
+    I2, X0 = matrix("1 0; 0 1"), np.arange(1, 7).reshape(2, 3)[:, : len(matrix(H))].tolist()
+    found = verdict(A=I2, H=matrix(H), X0=X0, depth=[layer - 1, layer])
+    assert f"From layer {layer} on every state is exactly 0." in found.reason
+    assert "both become exactly 0, from every X_0" in str(found).splitlines()[1]
+    assert "L^" not in found.reason and "slower" not in str(found)
+    assert [ratio.value is None for ratio in found.hfc_lfc.values()] == [False, True]
+    tiny = str(verdict(A=I2, H=[[f"-{10**400 - 1}/{10**400}"]]))
+    assert "goes like L^0" in tiny and "exactly 0" not in tiny and "slower terms decide" in tiny
+
+
+@cases("size, words", (1e3, " = 2.16 to 2.22 (h"), (1e5, " (h"))
+def test_radii_that_overlap_are_not_said_beside_a_definite_answer(size, words):
+    """h = -1.7 in one Jordan block: balls decide, discs hold the radii ever more loosely."""
+    H = [[size - 1.7, size], [-size, -size - 1.7]]
+    found = verdict(A=[[0.15, 0.85, 0], [0.85, 0.15, 0], [0, 0, 1]], H=H)
+    assert found.verdict == "NON_SMOOTHING" and found.vague
+    assert f"dominate: |1 + h a|{words}" in found.reason
+    assert (" exceeds |1 + h|, the largest at" in found.reason) == (size > 1e4)
+
+
 @cases(
     "z, text",
     (complex(1.5, 0), "1.5"),

@@ -186,9 +186,8 @@ def protocol(path: str | Path | None = None) -> Protocol:
             float(table.pop("power", 0.8)), cells, questions, source.name,
         )  # fmt: skip
     except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            f"'{source}' is no protocol ({type(error).__name__}: {error}): see {PREREGISTERED.name}"
-        ) from error
+        what = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise InputError(f"'{source}' is no protocol: {what}\n{PREREGISTERED} is one.") from error
     except InputError:
         raise
     except ValueError as error:

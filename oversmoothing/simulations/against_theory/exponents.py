@@ -139,7 +139,7 @@ def _unit(x: Array) -> tuple[Array, float]:
     """Each of x over its norm, and the logarithm of that of the first."""
     size = np.sqrt((x * x).sum(axis=tuple(range(1, x.ndim)), keepdims=True))
     if not size.all():
-        raise InputError("a layer takes a direction to exactly 0: an exponent is -inf")
+        raise InputError("a layer takes a direction to exactly 0, whose exponent would be -inf")
     return x / size, math.log(size.flat[0])
 
 

@@ -258,9 +258,13 @@ def _theory(
         # Where consensus dies no line has the slope.
         rate = None if answer.rate == math.inf else _log(answer.rate)
         return _verdict_said(answer, proved("T7a")), details, rate
-    exponents = lyapunov_exponents(
-        attention=attention, weights=weights, layers=_EXPONENT_LAYERS, residual=residual
-    )
+    try:
+        exponents = lyapunov_exponents(
+            attention=attention, weights=weights, layers=_EXPONENT_LAYERS, residual=residual
+        )
+    except InputError as died:
+        words = f"There are no exponents (T7a): {died}."
+        return Sentence(words, measured(1, of="run")), {"kind": "none"}, None
     gap, error = exponents.gap, exponents.gap_error
     known = abs(gap) > 3 * error
     does = "is UNDECIDED within three standard errors"

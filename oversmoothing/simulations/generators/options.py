@@ -42,11 +42,11 @@ def choices(field: FieldInfo) -> tuple[str, ...]:
 
 def requirement(field: FieldInfo) -> str:
     """What a value must be, in words."""
-    kind = scalar_type(field)
-    if kind is str:
-        return f"one of {', '.join(choices(field))}"
+    kind, names = scalar_type(field), choices(field)
+    if names:
+        return f"one of {', '.join(names)}"
     if kind not in (int, float):
-        return "a list of numbers"
+        return {str: "a text in quotes", bool: "true or false"}.get(kind, "a list of numbers")
     low, above, high = (
         next((getattr(m, name) for m in field.metadata if hasattr(m, name)), None)
         for name in ("ge", "gt", "le")

@@ -343,7 +343,7 @@ def softmax_within(logits: Array, relative: float = 0.0) -> tuple[Array, Array]:
     1.01 u |t|, with |t| <= 800), and by e^y - 1 <= y / (1 - y) for the y that its logit and the
     largest one may move by; by e <= 1/8 in all its share then changes as in `of_others`, with
     e (1 + 4 e) >= e / (1 - e)^2, and the division and the sum round. What underflows adds the
-    smallest number, by `inflated`. Infinite where the logits are too large for that.
+    smallest number, by `inflated`. 1 where the logits are too large for that.
     """
     masked = np.isneginf(logits)
     with np.errstate(over="ignore"):
@@ -358,5 +358,4 @@ def softmax_within(logits: Array, relative: float = 0.0) -> tuple[Array, Array]:
         e = EXP_ERROR + 1.01 * UNIT * np.minimum(2 * size, -_LOWEST) + y / (1 - np.minimum(y, 0.5))
         e = np.where(y < 0.0625, inflated(e * (1 + 4 * e), 12), np.inf)
         wide = (2 * e * of_others(inflated(A, 4)) + rounding) * (1 + 2 * rounding)
-        error = np.where(masked, 0.0, inflated(wide * A, 12))
-    return A, np.where(np.isnan(error), np.inf, error)
+        return A, np.fmin(np.where(masked, 0.0, inflated(wide * A, 12)), 1.0)

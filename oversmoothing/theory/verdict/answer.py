@@ -155,8 +155,7 @@ class Verdict:
         # Floats may agree where the radii do not.
         sign = {Outcome.SMOOTHING: 1, Outcome.NON_SMOOTHING: -1}.get(self.verdict, sign)
         sides = (np.array([1.0 + 0j]), True), (self.attention.values, False)
-        leading = sides[sign < 0 : 1 + (sign <= 0)]
-        return tuple(_largest(a, self.value, consensus) for a, consensus in leading)
+        return tuple(_largest(a, self.value, x) for a, x in sides[sign < 0 : 1 + (sign <= 0)])
 
     def _rate_in_words(self) -> str:
         """The rate in ten digits, or as many as hold; by its distance from 1 where none shows."""
@@ -197,7 +196,9 @@ class Verdict:
         start = "" if self.verdict_x0 is None else f"for this X_0: {self.verdict_x0}"
         if Outcome.TIE is (self.verdict_x0 or self.verdict) and self.tends_to:
             start += f"{': ' if start else 'by these '}HFC/LFC {_TENDS[self.tends_to]}"
-        return in_lines(self.verdict, self.status, [start, numbers], self.reason, more)
+        said = in_lines(self.verdict, self.status, [start, numbers], self.reason, more)
+        gone = self.rate is None and not self.margin_error
+        return said.replace(_ANSWERS[Outcome.TIE], _GONE) if gone else said
 
     def __repr__(self) -> str:
         return (
@@ -218,21 +219,13 @@ class Verdict:
             "verdict", "status", "about", "rho_consensus", "rho_quotient", "rate", "margin",
             "reason", "tends_to", "limit", "limit_rank", "distance", "dominant",
         )  # fmt: skip
-        known = (
-            "rho_consensus", "rho_quotient", "rate", "margin", "limit", "distance", "shows_from"
-        )  # fmt: skip
-        result |= {
-            f"{name}_exact": value.text()
-            for name in known
-            if isinstance(value := getattr(self, name), Number)
-        }
+        known = "rho_consensus rho_quotient rate margin limit distance shows_from"
+        values = {f"{name}_exact": getattr(self, name) for name in known.split()}
+        result |= {name: x.text() for name, x in values.items() if isinstance(x, Number)}
         if self.has_x0:
             result |= self._in_json("verdict_x0", "shows_from")
-            result["hfc_lfc_squared"] = {
-                str(depth): fraction_text(ratio.squared)
-                for depth, ratio in self.hfc_lfc.items()
-                if ratio.squared is not None
-            }
+            squared = {str(k): r.squared for k, r in self.hfc_lfc.items() if r.squared is not None}
+            result["hfc_lfc_squared"] = {k: fraction_text(x) for k, x in squared.items()}
             result["hfc_lfc"] = {str(k): json_number(r.value) for k, r in self.hfc_lfc.items()}
             result["log_hfc_lfc"] = {str(k): json_number(r.log) for k, r in self.hfc_lfc.items()}
             result |= self._in_json("token_growth")
@@ -258,6 +251,7 @@ _ANSWERS = {
     Outcome.UNDEFINED: "there is no answer, for all tokens are 0",
     Outcome.UNDECIDED: "it is not known",
 }
+_GONE = "equal tokens and differences both become exactly 0, from every X_0"
 _TENDS = {"zero": "tends to 0", "infinity": "tends to infinity", "oscillates": "oscillates",
           "constant": "tends to a constant"}  # fmt: skip
 _HIDDEN = "hidden by it: exact_binary=True (--exact-binary) shows that of these very numbers"
@@ -398,19 +392,20 @@ def number(z: complex) -> str:
 
 
 def compared(name: Outcome, rho_c: str, rho_q: str, consensus: str, quotient: str) -> str:
-    """What is said of two radii, each as it is known, and the modes they belong to."""
+    """What is said of two radii, each as it is known or "", and the modes they belong to."""
+    rho_c, rho_q = (f" = {x}" if x else "" for x in (rho_c, rho_q))
     if name is Outcome.SMOOTHING:
         return (
-            f"consensus dominates: |1 + h| = {rho_c} ({consensus}) exceeds every other mode, "
-            f"the largest being |1 + h a| = {rho_q} ({quotient})."
+            f"consensus dominates: |1 + h|{rho_c} ({consensus}) exceeds every other mode, "
+            f"the largest being |1 + h a|{rho_q} ({quotient})."
         )
     if name is Outcome.NON_SMOOTHING:
         return (
-            f"consensus does not dominate: |1 + h a| = {rho_q} ({quotient}) exceeds "
-            f"|1 + h| = {rho_c}, the largest at consensus ({consensus})."
+            f"consensus does not dominate: |1 + h a|{rho_q} ({quotient}) exceeds "
+            f"|1 + h|{rho_c}, the largest at consensus ({consensus})."
         )
     return (
-        f"tie in modulus: |1 + h| = {rho_c} at consensus ({consensus}) equals the largest "
+        f"tie in modulus: |1 + h|{rho_c} at consensus ({consensus}) equals the largest "
         f"|1 + h a| of the other modes ({quotient})."
     )
 

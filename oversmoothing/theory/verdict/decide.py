@@ -23,12 +23,13 @@ from oversmoothing.theory.verdict.by_discs import (
     decide_heads,
     finer,
 )
-from oversmoothing.theory.verdict.formulas import Outcome, outcome_of_sign
+from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, agreed, limits_of, merged
 
 # What fractions, undecided cases and starts need loads when they come: others start in half the
 # time.
 if TYPE_CHECKING:
+    from oversmoothing.theory.numbers.exact import Number
     from oversmoothing.theory.spectra.algebraic import Eigenvalue
     from oversmoothing.theory.verdict.by_fractions import ExactDominance, Mode
 
@@ -66,20 +67,21 @@ def _in_floats(roots: Iterable[Eigenvalue]) -> Spectrum:
     return Spectrum(np.array(values, dtype=np.complex128), np.ones(len(values), dtype=bool))
 
 
-def _exact_reason(dominance: ExactDominance, outcome: Outcome, rho_c: float, rho_q: float) -> str:
+def _exact_reason(modes: ExactDominance, outcome: Outcome, rho_c: Number, rho_q: Number) -> str:
     if outcome is Outcome.UNDECIDED:
         return (
             f"the radii agree to over 16000 bits (rho_C = {rho_c:.12g}, rho_Q = {rho_q:.12g}); to "
-            f"prove them equal would take {dominance.bits_needed} bits, more than this tool spends."
+            f"prove them equal would take {modes.bits_needed} bits, more than this tool spends."
         )
-    modes = (_pair(side[0]) for side in (dominance.consensus, dominance.quotient))
-    words = (_words(pair.h, pair.a) for pair in modes)
+    pairs = (_pair(side[0]) for side in (modes.consensus, modes.quotient))
+    words = (_words(pair.h, pair.a) for pair in pairs)
     reason = compared(outcome, f"{rho_c:.6g}", f"{rho_q:.6g}", *words)
     if outcome is Outcome.TIE:
         from oversmoothing.theory.verdict.by_fractions import jordan_size
 
-        s_c = max(map(jordan_size, dominance.consensus))
-        s_q = max(map(jordan_size, dominance.quotient))
+        s_c, s_q = (max(map(jordan_size, x)) for x in (modes.consensus, modes.quotient))
+        if not rho_c.high:
+            return f"{reason} From layer {max(s_c, s_q)} on every state is exactly 0."
         slowly = ": it smooths, but slowly" if s_c > s_q else ""
         reason += (
             f" Jordan blocks of size {s_c} (consensus) and {s_q} (quotient) sit there: for generic "
@@ -117,6 +119,7 @@ def _numerically(case: Layer, relative: float) -> Comparison:
     rho_c = consensus.shown
     rho_q = rho_c if outcome is Outcome.TIE else quotient.shown
     a, h = (Spectrum(x.centres, x.radii == 0) for x in (cell.attention, cell.value))
+    digits = min(consensus.digits, quotient.digits)
     if quotient.index is None or consensus.index is None:
         reason = ""
     elif outcome is Outcome.UNDECIDED:
@@ -124,8 +127,11 @@ def _numerically(case: Layer, relative: float) -> Comparison:
     else:
         i, j = quotient.index
         modes = _words(h.values[consensus.index[1]], 1), _words(h.values[j], a.values[i])
-        reason = compared(outcome, _shown(consensus), _shown(quotient), *modes)
-    digits = min(consensus.digits, quotient.digits)
+        sizes = _shown(consensus), _shown(quotient)
+        apart = outcome_of(consensus.low - quotient.high, consensus.high - quotient.low)
+        if digits < FEWEST_DIGITS and apart is Outcome.UNDECIDED and outcome is not Outcome.TIE:
+            sizes = "", ""  # Beside a definite answer ranges that overlap read as a contradiction.
+        reason = compared(outcome, *sizes, *modes)
     status = "numerical" if outcome is Outcome.UNDECIDED and case.n > 1 else "certified"
     answer = Verdict(outcome, status, rho_c, rho_q, reason, attention=a, value=h, digits=digits)
     return Comparison(replace(answer, margin_error=decision.error), cell, error=decision.error)

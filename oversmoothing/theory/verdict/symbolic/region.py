@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from oversmoothing.theory.numbers.exact import to_fraction
 from oversmoothing.theory.support.errors import InputError
-from oversmoothing.theory.support.sizes import Array
+from oversmoothing.theory.support.sizes import REAL, Array
 from oversmoothing.theory.verdict.formulas import COMPARED, Outcome
 from oversmoothing.theory.verdict.symbolic.boundaries import (
     between,
@@ -510,6 +510,6 @@ def _range(name: str, value: Any) -> tuple[Fraction, Fraction]:
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise InputError(f"the range of {name} is {value!r}: give two numbers, {name}=(-3, 1)")
     low, high = (to_fraction(x, f"the range of {name}") for x in value)
-    if low >= high:
-        raise InputError(f"the range of {name} is {value!r}: it must go up")
+    if low >= high or max(-low, high) > REAL:
+        raise InputError(f"the range of {name} is {value!r}: it must go up, to {REAL:g} at most")
     return low, high
