@@ -134,6 +134,9 @@ def test_T4c_the_zeros_of_a_head_leave_a_part_of_the_state_whatever_its_scale():
     # Of a core that is 0 the zeros are a Jordan block, and X_0 W decides: rank 1.
     nilpotent = oversmoothing.verdict(A=A, W=(factors[0], np.array([[0.0, 0.3]])))
     assert (nilpotent.verdict, nilpotent.limit_rank) == ("TIE", None)
+    # W^2 = 0 and A^2 = A: X_L = X_0 + L A X_0 W, though all eigenvalues of W are exact zeros.
+    found = oversmoothing.verdict(A=[[1.0, 0.0], [1.0, 0.0]], W=([[1.0], [0.0]], [[0.0, 1.0]]))
+    assert (found.verdict, found.tends_to, found.limit_rank) == ("TIE", "zero", 1)
     # The part that stays is at consensus: what decides is not in it.
     start = DiscStart(cell, np.array([[1.0, 3.0], [2.0, 3.0]]))
     assert start.decided(oversmoothing.verdict(A=A, W=factors).verdict).outcome == "UNDECIDED"

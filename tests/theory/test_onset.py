@@ -63,6 +63,12 @@ REST, STAYS = Fraction(3, 10**20), 1 - Fraction(3, 10**20)
         [[1, 0, 0], [REST, STAYS, 0], [REST, 0, STAYS]], "-1/4 -3/2; 3/2 -1/4",
         "5 -1; -1e-9 1e-9; 3e-6 9", "exact", verdict_x0="SMOOTHING", tends_to="zero",
         shows_from=None),
+    # The mean grows by 3 and by 1 in turn: whether HFC/LFC falls is for smaller terms to say.
+    row("a layer that leaves the leading terms as they are", "0 0 1; 0 1/3 2/3; 0 0 1",
+        "-1 -3; 1 -1", "3/2 6; 0 0; 0 -7/2", "exact", tends_to="zero", shows_from=None),
+    # By sqrt 3 in the first layers, but by 1/3 and 9 in turn around layer 12,000.
+    row("a slow turn", "1/2 1/2; 1/2 1/2", "-0.9999 -9; 1/3 -0.9999", "1026 5; -974 5", "exact",
+        tends_to="zero", shows_from=7.0),
 )  # fmt: skip
 def test_T4e_a_start_shows_what_decides_from_this_layer_on(A, H, X0, by, said):
     holds(A, H, X0, by, said)

@@ -32,13 +32,14 @@ from oversmoothing.theory.support.sizes import Array, Complex
 
 # Moduli within this of the largest (relative) lead with it.
 GAP = 1e-7
-# Layers at which leading terms that turn are looked at, and how many of them at most.
-_TURNS, _MOST_TURNING = 1024, 32
+# Leading terms that turn, so many of them at most, are looked at in the first layers and, for slow
+# turns, in scattered ones. How far rounding moves what those show, of the largest step.
+_TURNS, _MOST_TURNING, _BLUR = 1024, 32, 1e-8
+_LOOKS = np.append(np.arange(_TURNS), np.floor(np.arange(_TURNS) * 0.6180339887 % 1 * 2.0**24))
 # Changes below this, relative to what they are summed from, are none; sums that cancel further than
-# the second are lost.
-SEEN, _LOST = 1e-12, 1e10
-# A turn is known where rounding hides no larger share of the layers before it.
-_AROUND = 1e-3
+# the second are lost. A turn is known where rounding hides no larger share of the layers before it
+# than the third.
+SEEN, _LOST, _AROUND = 1e-12, 1e10, 1e-3
 
 
 class LostError(ArithmeticError):
@@ -50,9 +51,8 @@ class Series:
     """A part of X_L over the L-th power of a leading mu: sum of C(L, k) exp(rate L + size) G.
 
     rate: complex [m], log of mu over that leading one: real part 0 for the leading modulus, -inf
-    for mu = 0 (a term that is there at L = k alone). power: k, float [m]. size: float
-    [m], the logarithm of a norm. leads: bool [m]. combine: weights [m] -> their sum of the G, which
-    have norm 1.
+    for mu = 0 (a term that is there at L = k alone). power: k, float [m]. size: the logarithm of a
+    norm, float [m]. leads: bool [m]. combine: weights [m] -> their sum of the G, of norm 1.
     """
 
     rate: Complex
@@ -150,17 +150,18 @@ class Series:
         return (0.5 * math.log1p(q) if q > -1 else -math.inf), moved / size
 
     def turns(self) -> Array:
-        """log of the norm of the leading terms alone over the root of their mean square, at
-        `_TURNS` layers, without their power of L; zeros where they do not turn."""
-        still = np.zeros(_TURNS)
+        """log of the norm of the leading terms alone over the root of their mean square, without
+        their power of L, before and after the layers `_LOOKS`; zeros where they do not turn."""
+        still = np.zeros((2, len(_LOOKS)))
         if len(self._phases) == 1:
             return still
         if len(self._phases) > _MOST_TURNING:
             raise LostError
         phases, units = zip(*self._phases, strict=True)
         gram = np.array([[np.vdot(x, y) for y in units] for x in units])
-        w = np.exp(1j * np.multiply.outer(np.arange(_TURNS), phases))
-        squares = np.einsum("li,ij,lj->l", w.conj(), gram, w).real / np.trace(gram).real
+        w = np.exp(1j * np.multiply.outer(_LOOKS, phases))
+        w = np.stack([w, w * np.exp(1j * np.array(phases))])
+        squares = np.einsum("sli,ij,slj->sl", w.conj(), gram, w).real / np.trace(gram).real
         logs = 0.5 * np.log(np.maximum(squares, 1e-300))
         return still if np.ptp(logs) < SEEN else np.asarray(logs)
 
@@ -177,9 +178,7 @@ def _log_binomial(layer: float, power: Array) -> Array:
 
 FALLS, RISES, OUTWEIGHS = "falls", "rises", "outweighs"
 # Layers that are looked at one by one.
-EACH = 512
-_PER_OCTAVE = 8
-_FARTHEST = 2.0**1020
+EACH, _PER_OCTAVE, _FARTHEST = 512, 8, 2.0**1020
 
 
 @dataclass(frozen=True)
@@ -246,7 +245,7 @@ def _moves_from(sides: Sides, sign: int) -> int | None:
         # One of the two is 0 after some layers: fewer than are looked at one by one.
         return _first_of_all(lambda L: sides.direction(L) in (sign, 0), EACH - 1, EACH)
     turning = hfc.turns() - mean.turns()
-    steps = np.diff(turning) * sign
+    steps = (turning[1] - turning[0]) * sign
     lowest = min(float(hfc.turns().min()), float(mean.turns().min()))
     power = hfc.lead_power, mean.lead_power
 
@@ -255,7 +254,10 @@ def _moves_from(sides: Sides, sign: int) -> int | None:
         growth = [math.log1p(k / (layer + 1 - k)) for k in power]
         return sign * (sides.drift + growth[0] - growth[1]) + float(steps.min())
 
-    if steps.any() and margin(_FARTHEST) <= 0:
+    if steps.any() and (least := margin(_FARTHEST)) <= (blur := _BLUR * np.abs(steps).max()):
+        if least >= -blur:
+            # Leading terms keep HFC/LFC as it is for a layer: others move it.
+            raise LostError
         return None
 
     def settled(layer: float) -> bool:

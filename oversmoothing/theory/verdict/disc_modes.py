@@ -80,8 +80,7 @@ class DiscModes:
     generic = True
 
     def __init__(self, cell: by_discs.CellDiscs) -> None:
-        self.cell = cell
-        self.n = len(cell.A)
+        self.cell, self.n = cell, len(cell.A)
         self.shape, self.classes = (self.n, cell.case.d), len(cell.case.classes)
 
     @cached_property

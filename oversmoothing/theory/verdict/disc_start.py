@@ -133,8 +133,7 @@ class DiscStart(disc_modes.DiscModes):
         part = self._X - self._X @ Bounded.near(W_V) @ rest
         if not (part[1:] - part[:1]).nonzero.any():
             return NOTHING
-        column = np.zeros(part.value.shape[1])
-        column[np.argmax(np.abs(part.value.mean(axis=0)))] = 1.0
+        column = np.eye(part.value.shape[1])[np.argmax(np.abs(part.value.mean(axis=0)))]
         if not self._has_mean(part, Bounded.near(column, 0.0)):
             return NOTHING
         most = min(self.n, len(top[0].value))
@@ -190,8 +189,7 @@ def onset_of_cell(cell: CellDiscs, X0: Array, tends_to: str | None) -> Onset | N
 
     X_0 = V C U^T with the eigenvectors of A and H, those of a = 1 last.
     """
-    A, H = cell.case.A, cell.case.H
-    n, d = X0.shape
+    A, H, (n, d) = cell.case.A, cell.case.H, X0.shape
     with np.errstate(all="ignore"):
         try:
             V, a, classes = _tokens(A)
