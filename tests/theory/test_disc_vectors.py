@@ -16,9 +16,9 @@ import oversmoothing
 from oversmoothing.theory.layer.attention import communicating
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import Bounded, solved
-from oversmoothing.theory.spectra.layer_discs import attention_by_parts
-from oversmoothing.theory.verdict.by_discs import cell_discs
-from oversmoothing.theory.verdict.disc_modes import DiscModes, left_vectors
+from oversmoothing.theory.spectra.layer_discs import attention_by_parts, product_within
+from oversmoothing.theory.verdict.by_discs import cell_discs, operator_within
+from oversmoothing.theory.verdict.disc_modes import DiscModes, left_vectors, rank_at_least
 from oversmoothing.theory.verdict.disc_start import DiscStart
 from oversmoothing.theory.verdict.formulas import Outcome
 from oversmoothing.theory.verdict.limits import Limits, limits_of_state, ratio_of
@@ -236,6 +236,21 @@ def test_T1h_parts_hold_the_spectrum_and_left_eigenvectors_of_members_of_the_cel
             residual = np.abs(w.value @ member - a.centres[0] * w.value)
             size = w.error @ member + a.radii[0] * np.abs(w.value) + np.abs(a.centres[0]) * w.error
             assert (residual <= size + relative * np.abs(w.value) @ A + 1e-12).all()
+
+
+def test_T10_bounds_of_sums_of_products_and_of_what_follows_them_are_attained():
+    a, h = np.array([[0.1], [0.2], [0.3]])[..., None], np.array([[0.7], [0.1], [0.9]])[..., None]
+    exact = sum(Fraction(x) * Fraction(y) for x, y in zip(a.flat, h.flat, strict=True))
+    for wide, most in ((0.0, 2.3e-16), (0.5, 1.25 * float(exact))):
+        by_heads = operator_within(a[None], wide * a[None], h, wide * h)
+        for M, error in (by_heads, product_within(a[..., 0].T, h[..., 0], wide)):
+            high = exact * Fraction(1 + wide) ** 2
+            assert abs(Fraction(M.item()) - high) <= Fraction(error.item()) <= 1.001 * most
+    # 1 / (h - 0.4) for h = 0.5 known to 0.01.
+    *_, (_, vector) = left_vectors(np.array([[0.5, 1.0], [0.0, 0.4]]), np.diag([0.01, 0.0]))
+    assert vector().error[1] == pytest.approx(1 / 0.09 - 10)
+    for off, known in ((0.1, True), (0.5, False)):
+        assert rank_at_least(Bounded(np.eye(2), np.full((2, 2), off)), 2) == known
 
 
 def _equal_shares(n: int) -> np.ndarray:

@@ -285,6 +285,16 @@ def test_the_coarsest_of_the_types_counts():
         assert f"known to {error} of itself" in verdict(A=A, W=W).reason
 
 
+def test_T10_an_entry_is_known_to_a_unit_of_its_type_and_a_product_to_two():
+    """|1 + h| beside |1 + h'| at a = -1: h and -h' are each known to 1.2 spacings, or to 2.4."""
+    A, h = np.array([[0, 1], [1, 0]], np.float16), np.float16(0.3)
+    for apart in (2, 3, 4, 5):
+        H = np.diag([h, -(h + np.float16(apart) * np.spacing(h))])
+        for W, least in ((H, 3), ((np.diag([np.float16(0.7)] * 2), H), 5)):
+            word = "UNDECIDED" if apart < least else "NON_SMOOTHING"
+            assert verdict(A=A, W=W).verdict == word
+
+
 @pytest.mark.parametrize(("units", "accepted"), [(1.5, True), (2.5, False)])
 def test_rows_may_be_off_by_two_units_of_their_type(units, accepted):
     A = np.array([[0.5 + units * 2.0**-10, 0.5], [0.25, 0.75]], dtype=np.float16)
