@@ -230,6 +230,31 @@ def test_T13a_no_branch_has_part_in_differences_where_H_is_0_and_one_has_where_i
     assert (fed.disagreement, fed.streams_become_one) == (1.0, False)
 
 
+@pytest.mark.parametrize("h, verdict", [("-2", "SMOOTHING"), ("-4", "SMOOTHING"), ("0", "TIE")])
+def test_copies_count_the_modes_that_they_reach_under_each_attention(h: str, verdict: str) -> None:
+    """R has 3 on (1, -1), which copies reach through p alone: not where h a = 0."""
+    R, mixed = [[2, -1], [-1, 2]], {"p": [1, 0], "q": [1, 0], "start": "equal"}
+    found = said(R, [[h]], HALF, **mixed)
+    assert (found.verdict, found.rho_quotient) == (verdict, 1.0)
+    case = read_streams(R=R, A=[[0.5, 0.5]] * 2, H=[[float(h)]], **mixed)
+    assert stream_verdict(case, certified=True).verdict == "UNDECIDED"
+    # A Jordan block of 0 reaches it: the second feature brings p into the first.
+    assert said(R, [["0", "1"], ["0", "0"]], **mixed).rho_quotient == 3.0
+
+
+@pytest.mark.parametrize("more", [
+    {"R": [[1, 0], [0, 1]], "H": [[0.0, 1], [0, 0]]},
+    {"R": [[-0.5, -1], [1, -2.5]], "H": [[0.0]], "p": [-5, -3]},
+    {"R": [[1, 0], [0, 1]], "H": [[-1.0]], "q": [2, -2]},
+])  # fmt: skip
+@pytest.mark.parametrize("a", [0.75, 0.7])
+def test_streams_do_not_stay_apart_beside_a_state_with_a_jordan_block(more, a: float) -> None:
+    """The state grows like L rho^L, differences like rho^L; 0.75 exactly, 0.7 in balls."""
+    case = read_streams(A=[[a, 1 - a], [1 - a, a]], **more)
+    found = stream_verdict(case, certified=a == 0.7)
+    assert found.disagreement and found.streams_become_one is None
+
+
 def test_a_radius_of_which_rounding_leaves_no_digit_is_none_and_said_by_its_bounds() -> None:
     # 1 + q p h a = 1 - 1: 5.6e-17 as written, 5e-15 the middle of what float64 knows.
     found = said([[1.0]], [[-8 / 3]], A=[[0.375, 0.625], [0.625, 0.375]], q=[-1.5])

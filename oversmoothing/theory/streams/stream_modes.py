@@ -39,7 +39,7 @@ from oversmoothing.theory.numbers.rounding import around, at_precision, doubling
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, apart, squared_modulus
 from oversmoothing.theory.spectra.blocks import clusters
 from oversmoothing.theory.spectra.chains import companion
-from oversmoothing.theory.streams.streams import Mixing, factors_of, make_mixing, roots_of
+from oversmoothing.theory.streams.streams import Mixing, Streams, factors_of, make_mixing, roots_of
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
 from oversmoothing.theory.support.sizes import DEPTH, Complex
 from oversmoothing.theory.verdict.by_fractions import Leading, largest_modes
@@ -133,12 +133,17 @@ def active_values(mixing: Mixing, psi: flint.fmpq_poly) -> list[Eigenvalue]:
 def exact_modes(A: Matrix, H: Matrix, mixing: Mixing) -> Leading[Eigenvalue]:
     """rho_C against rho_Q for rational A (rows summing to 1), H and mixing; idle ones count."""
     B = rational_quotient(A)
-    idle = mixing.idle_values
-    consensus, sure = largest_modulus([*idle, *active_values(mixing, exact.characteristic(H))])
+
+    def values(attention: Matrix) -> list[Eigenvalue]:
+        if mixing.copies:
+            return mixing.reached(H, attention)
+        psi = exact.characteristic(exact.kronecker(H, attention))
+        return [*mixing.idle_values, *active_values(mixing, psi)]
+
+    consensus, sure = largest_modulus(values([[Fraction(1)]]))
     if not B:
         return Leading(consensus, [], 1)
-    psi = exact.characteristic(exact.kronecker(H, B))
-    quotient, also = largest_modulus([*idle, *active_values(mixing, psi)])
+    quotient, also = largest_modulus(values(B))
     comparison = compare_moduli(consensus[0], quotient[0])
     return Leading(consensus, quotient, comparison if sure and also else None)
 
@@ -153,13 +158,14 @@ class EnclosedRadii:
 
     shared: idle eigenvalues, and the family t = 0 where H is singular for certain. consensus,
     quotient: the active eigenvalues of each. repeated: the eigenvalue 1 of A repeats, so that the
-    quotient has all that consensus has, beside what `quotient` holds.
+    quotient has all that consensus has, beside what `quotient` holds. zero: H has the eigenvalue 0.
     """
 
     shared: flint.arb
     consensus: flint.arb
     quotient: flint.arb
     repeated: bool = False
+    zero: bool = False
 
     @property
     def rho_consensus(self) -> flint.arb:
@@ -206,17 +212,29 @@ def enclosed_radii(
             shared = largest([shared, _active_radius(mixing, flint.acb(0))])
         consensus = largest(_active_radius(mixing, h) for h in value)
         quotient = largest(_active_radius(mixing, h * a) for h in value for a in attention)
-    return EnclosedRadii(shared, consensus, quotient, repeated)
+    return EnclosedRadii(shared, consensus, quotient, repeated, zero)
 
 
 def _active_radius(mixing: Mixing, t: flint.acb) -> flint.arb:
     """A ball around the largest modulus of a root of u - t v."""
     u, v = mixing.active
+    if mixing.copies and _reach(mixing, t).contains(0):
+        raise CloseRootsError("copies of one X_0 may not reach every mode of the streams")
     if u.degree() < 1:
         return flint.arb(0)
     if u.degree() == 1:
         return abs(t * flint.acb(v[0]) - flint.acb(u[0]))
     return largest_root(flint.acb_poly(u) - flint.acb_poly(v) * t)
+
+
+def _reach(mixing: Mixing, t: flint.acb) -> flint.acb:
+    """det (e_1, M e_1, M^2 e_1, ...) for M = R + t p q^T: 0 where copies do not reach it all."""
+    R, p, q = (flint.acb_mat(to_flint(M)) for M in (mixing.R, [[x] for x in mixing.p], [mixing.q]))
+    M = R + p * q * t
+    states = [flint.acb_mat([[int(k == 0)] for k in range(mixing.streams)])]
+    for _ in range(mixing.streams - 1):
+        states.append(M * states[-1])
+    return flint.acb_mat([x.entries() for x in states]).det()
 
 
 def largest_root(polynomial: flint.acb_poly) -> flint.arb:
@@ -343,6 +361,22 @@ def differences_alone(mixing: Mixing, H: Matrix) -> list[Eigenvalue] | None:
         return None
     one = flint.fmpq_poly([flint.fmpq(-c.numerator, c.denominator), 1])
     return roots_of(mixing.characteristic // one)
+
+
+# Of larger families Jordan blocks are not looked for: that takes seconds.
+_MOST_STATES = 64
+
+
+def may_outgrow(case: Streams, dominant: list[Eigenvalue]) -> bool:
+    """Whether a largest mode may have a Jordan block, so that what has its modulus may be less."""
+    keys = {_key(x.factor) for x in dominant}
+    for layer in case.mixing.families(case.layer.rational_H, case.layer.rational_A):
+        if len(layer) > _MOST_STATES:
+            return True
+        least = factors_of(to_flint(layer).minpoly())
+        if any(factor.multiplicity > 1 and _key(factor) in keys for factor in least):
+            return True
+    return False
 
 
 def lone_family(mixing: Mixing) -> tuple[Fraction, Fraction] | None:

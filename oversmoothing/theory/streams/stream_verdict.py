@@ -6,6 +6,7 @@ where these overlap.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from functools import reduce
 from itertools import islice
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.exact import to_float
-from oversmoothing.theory.numbers.rounding import around, at_precision
+from oversmoothing.theory.numbers.rounding import around, at_precision, to_ball
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
 from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.streams.stream_answer import (
@@ -33,6 +34,7 @@ from oversmoothing.theory.streams.stream_modes import (
     exact_modes,
     largest_modulus,
     lone_family,
+    may_outgrow,
 )
 from oversmoothing.theory.streams.streams import Mixing, Streams
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
@@ -147,7 +149,7 @@ def _agreement(case: Streams, dominant: list[Eigenvalue]) -> tuple[float | None,
         both, sure = largest_modulus([values[0], dominant[0]])
         less = len(both) == 1 and both[0] is dominant[0] if decided and sure else None
         # Equal, or larger only where no branch sees it.
-        return rate, less
+        return rate, None if less is False and may_outgrow(case, dominant) else less
     always = mixing.common_row_sum if sum(mixing.q) == 0 else None
     lone = lone_family(mixing)
     if always is not None:
@@ -165,7 +167,8 @@ def _agreement(case: Streams, dominant: list[Eigenvalue]) -> tuple[float | None,
         if not (here and x.factor.degree == 1 and x.factor.rational_root == same)
     ]
     # Whether that mode is dominant alone: what comes next is not looked for.
-    return (_modulus(others[0]), False) if others else (None, None)
+    unsure = len(others) < len(dominant) and may_outgrow(case, dominant)
+    return (_modulus(others[0]), None if unsure else False) if others else (None, None)
 
 
 def _modulus(x: Eigenvalue) -> float:
@@ -325,5 +328,9 @@ def _agreement_in_balls(case: Streams, radii: EnclosedRadii) -> tuple[float | No
         special = lone_family(mixing) is not None or sum(mixing.q) == 0
         return (None, None) if special else (float(top.mid()), False)
     rate = abs(largest_modulus(rest)[0][0].ball(128))
-    one = True if rate < top else False if rate >= top else None
+    # What equal streams have: where it is as large, a Jordan block may outgrow the differences.
+    equal = radii.consensus.max(radii.quotient)
+    if radii.zero or sum(mixing.q) == 0 or not any(map(any, case.layer.rational_H)):
+        equal = equal.max(abs(to_ball(mixing.common_row_sum or Fraction(0))))
+    one = True if rate < top else False if rate >= top and rate > equal else None
     return float(rate.mid()), one

@@ -7,7 +7,7 @@ t v(mu), u = chi/g, v = N/g. All of it is exact: R, p and q are fractions, those
 `Streams` are a layer and a mixing, as read from JSON or given.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -21,6 +21,7 @@ from oversmoothing.theory.layer.layer import Layer, check_states, read_entries, 
 from oversmoothing.theory.numbers import exact as exact
 from oversmoothing.theory.numbers.exact import Matrix, from_flint, normalised_rows, to_flint
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues
+from oversmoothing.theory.spectra.chains import companion
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.files import read_json
 
@@ -43,6 +44,8 @@ class Mixing:
     q: list[Fraction]
     exact: bool
     kinds: tuple[str, ...]
+    # Of copies of one X_0, the first vector of the basis: some families may not reach all of it.
+    copies: bool = False
 
     @property
     def streams(self) -> int:
@@ -130,7 +133,26 @@ class Mixing:
         q = [exact.dot(self.q, row) for row in basis]
         read = any(q)
         p = _coordinates(E, [[x] for x in self.p]) if read else exact.zeros(len(basis), 1)
-        return Mixing(R, [row[0] for row in p], q, self.exact, ())
+        return Mixing(R, [row[0] for row in p], q, self.exact, (), read and any(map(any, p[1:])))
+
+    def families(self, H: Matrix, A: Matrix) -> Iterator[Matrix]:
+        """R (x) I + p q^T (x) C for the companion matrix C of each power of an irreducible factor
+        of the minimal polynomial of H (x) A: together they have that of the operator."""
+        outer = [[x * y for y in self.q] for x in self.p]
+        for factor, power in to_flint(exact.kronecker(H, A)).minpoly().factor()[1]:
+            whole = factor**power
+            C = from_flint(companion(whole / whole[whole.degree()]).transpose())
+            alone = exact.kronecker(self.R, exact.identity(len(C)))
+            yield exact.plus(alone, exact.kronecker(outer, C))
+
+    def reached(self, H: Matrix, A: Matrix) -> list[Eigenvalue]:
+        """The eigenvalues that the first stream brings in: C has e_1 as a generic state."""
+        values = []
+        for layer in self.families(H, A):
+            first = [[Fraction(1)] + [Fraction(0)] * (len(layer) - 1)]
+            E = exact.transposed(_reached(layer, first))
+            values += roots_of(exact.characteristic(_coordinates(E, exact.product(layer, E))))
+        return values
 
 
 # Of an entry: products of two, and sums of those, are floats still.
