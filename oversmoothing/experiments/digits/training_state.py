@@ -123,7 +123,7 @@ def load_run(folder: Path) -> StoredRun:
         folder=folder,
         config=_object(contents["config.json"], folder, "config.json"),
         weights=weights,
-        log=pd.read_csv(io.BytesIO(contents["log.csv"]), float_precision="round_trip"),
+        log=pd.read_csv(io.BytesIO(contents["log.csv"])),
         metrics=_object(contents["metrics.json"], folder, "metrics.json"),
         watched=pd.read_csv(io.BytesIO(contents[WATCHED])) if optional else pd.DataFrame(),
     )
