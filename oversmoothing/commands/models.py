@@ -90,7 +90,7 @@ def inspect(
     if dry_run or not as_json:
         for each in models:
             said = f"{Path(each.name).name}: {foresee(each, inputs, **how)}"
-            print(opt.wrapped(said), file=sys.stdout if dry_run else sys.stderr)
+            print(opt.wrapped(said, True), file=sys.stdout if dry_run else sys.stderr)
     if dry_run:
         return
     name = ", ".join(Path(each.name).name for each in (models[:1] if staged else models))

@@ -246,7 +246,7 @@ def listed(
 
 def shown(as_json: bool, value: Any, text: str) -> None:
     """Print the value as JSON and nothing else, or the text."""
-    print(to_json(value).rstrip("\n") if as_json else wrapped(text))
+    print(to_json(value).rstrip("\n") if as_json else wrapped(text, True))
 
 
 def columns() -> int:
@@ -254,12 +254,13 @@ def columns() -> int:
     return max(40, get_terminal_size((100, 24)).columns)
 
 
-def wrapped(text: str, width: int = 0) -> str:
-    """Long lines go on in the next, indented; a row of a table, with two spaces within, stays."""
-    lines, width = [], width or columns()
+def wrapped(text: str, unpiped: bool = False) -> str:
+    """Long lines go on in the next, indented, but rows of tables, and in a pipe `unpiped` text."""
+    # A row has two spaces within, or the escapes of colours.
+    lines, width = [], len(text) if unpiped and not sys.stdout.isatty() else columns()
     for line in text.splitlines():
         inner = line.lstrip()
-        if len(line) > width and "  " not in inner:
+        if len(line) > width and "  " not in inner and "\x1b" not in inner:
             indent = line[: len(line) - len(inner)]
             line = fill(inner, width, initial_indent=indent, subsequent_indent=f"{indent}  ",
                         break_long_words=False, break_on_hyphens=False)  # fmt: skip
@@ -277,8 +278,7 @@ def table_text(frame: pd.DataFrame, number: Callable[[float], str] | None = None
     if not sys.stdout.isatty():
         return plain_table(frame, number)
     import pandas as pd
-    from rich import box, console, table
-    from rich.text import Text
+    from rich import box, console, table, text
 
     terminal = console.Console()
     parts: list[list[tuple[int, Literal["left", "right"], list[str]]]] = [[]]
@@ -295,9 +295,9 @@ def table_text(frame: pd.DataFrame, number: Callable[[float], str] | None = None
         for part in parts:
             drawn = table.Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="bold")
             for _, side, column in part:
-                drawn.add_column(Text(column[0]), justify=side, overflow="fold")
+                drawn.add_column(text.Text(column[0]), justify=side, overflow="fold")
             for row in zip(*(column[1:] for _, _, column in part), strict=True):
-                drawn.add_row(*map(Text, row))
+                drawn.add_row(*map(text.Text, row))
             terminal.print(drawn)
     return capture.get().strip("\n")
 

@@ -135,6 +135,8 @@ def test_a_folder_of_open_clip_reads_pictures_as_its_own_settings_say(tmp_path, 
     torch.testing.assert_close(model.prepare(pictures()), same, atol=2e-6, rtol=0)
     (place / "open_clip_config.json").write_text('{"preprocess_cfg": {"std": [0, 1, 1]}}')
     refuses("open_clip_config.json.*std of pixels must be", open_model, place)
+    (place / "open_clip_config.json").write_text('{"preprocess_cfg": {"resize_mode": ["squash"]}}')
+    assert "not said, or not understood" in open_model(place).run_notes[0]
 
 
 def test_settings_within_the_processor_of_a_whole_model_come_first(tmp_path):

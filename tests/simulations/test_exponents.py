@@ -37,7 +37,7 @@ def test_a_slope_that_its_layers_do_not_explain_is_noticed(monkeypatch, tmp_path
     monkeypatch.setattr(exponents, "exponent_run", off)
     words = ["simulate", "--exponents", "--ensemble", "iid", "--depth=200", f"--out={tmp_path}"]
     said = " ".join(told(1, *words).split())
-    assert "0 of 1 agree" in said and "Run more layers (--depth)" in said
+    assert "0 of 1 runs grow" in said and "Run more layers (--depth)" in said
 
 
 @pytest.mark.parametrize("n, d, scale, seed", [(4, 1, 2.0, 468), (6, 1, 0.5, 35), (3, 2, 0.1, 909)])

@@ -10,7 +10,7 @@ import pandas as pd
 from hypothesis import given, settings, strategies as st
 
 import oversmoothing
-from oversmoothing.commands.options import table_text
+from oversmoothing.commands import options
 from oversmoothing.simulations.drawing import result as results
 from oversmoothing.simulations.drawing.picture import new_figure
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured, proved
@@ -145,16 +145,23 @@ def test_a_page_escapes_what_it_shows_and_says_what_it_leaves_out():
 def test_a_terminal_shows_every_cell_and_unit_of_a_wide_table(monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "60")
-    text = table_text(pd.DataFrame({f"long_name_{k} [ln]": [k + 1e-12] for k in range(9)}))
+    text = options.table_text(pd.DataFrame({f"long_name_{k} [ln]": [k + 1e-12] for k in range(9)}))
     plain = re.sub(r"\x1b\[\d*m", "", text)
     assert all(repr(k + 1e-12) in plain for k in range(9)) and plain.count("[ln]") > 9
     assert max(map(len, plain.splitlines())) <= 60
+    monkeypatch.setenv("TERM", "xterm")
+    text = options.table_text(pd.DataFrame({f"abcdefg{k}": [12345678] for k in range(9)}))
+    assert "\x1b" in text and options.wrapped(text) == text
+
+
+def test_lines_of_a_pipe_are_whole(capsys):
+    options.shown(False, {}, "refused: " + "a word " * 99)
+    assert len(capsys.readouterr().out.splitlines()) == 1
 
 
 def test_the_kinds_of_columns_are_those_of_their_cells():
     cells = {"a": [1, 2**70], "b": [None, 3], "c": [np.float32(0.5), 1], "d": [True, False]}
-    rows = pd.DataFrame(cells)
-    table = Table(rows)
+    table = Table(pd.DataFrame(cells))
     assert table.kinds == {"a": "integer", "b": "number", "c": "number", "d": "truth"}
     assert table.to_json_object()[0] == {"a": 1, "b": None, "c": 0.5, "d": True}
 

@@ -200,7 +200,7 @@ def start_features(start: Tensor) -> tuple[Callable[[Tensor], list[Features]], i
 
     def features(start: Tensor) -> list[Features]:
         rows = []
-        for X in torch.split(start.double(), PARTS):
+        for X in map(Tensor.double, torch.split(start, PARTS)):
             sigma = torch.linalg.svdvals(X - X.mean(1, keepdim=True))
             floor = 1e-12 * sigma[:, :1] + 1e-300
             rows.append((sigma[:, :VALUES] + floor).log())

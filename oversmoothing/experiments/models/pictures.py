@@ -260,6 +260,6 @@ def open_clip_settings(folder: Path) -> dict[str, Any] | None:
     if not isinstance(stated, dict):
         return None
     pixels = {x: by_channel(stated.get(x, usual), x, str(file)) for x, usual in _CLIP.items()}
-    mode = {"shortest": "center", "squash": "squash"}.get(stated.get("resize_mode", "shortest"))
+    mode = str(stated.get("resize_mode", "shortest")).replace("shortest", "center")
     how = stated.get("interpolation", "bicubic")
     return {**pixels, "crop_pct": 1.0, "crop_mode": mode, "interpolation": how}
