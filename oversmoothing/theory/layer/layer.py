@@ -75,8 +75,7 @@ class Entries:
     @property
     def means_itself(self) -> bool:
         """Whether nobody gets these entries by rounding: they are fractions, or short."""
-        short = (_is_short(x) for row in self.fractions for x in row)
-        return self.written is not None or all(short)
+        return self.written is not None or all(_is_short(x) for row in self.fractions for x in row)
 
 
 def read_entries(value: Any, name: str, *, masks: bool = False) -> Entries:
