@@ -1,6 +1,7 @@
 """Numbers that stand beside the word "exact": each is the fraction, or lies between its bounds."""
 
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import flint
@@ -84,7 +85,7 @@ def test_what_is_beyond_the_floats_keeps_its_digits_in_words_and_json():
 
 @cases(
     "A, h, margin, words, of_binary",
-    (np.eye(2) / 2 + 0.25, 1e-17, None, "rho_C = 1 within rounding a layer", 5e-18),
+    (np.eye(2) / 2 + 0.25, 1.7e-17, None, "rho_C = 1 within rounding a layer", 8.5e-18),
     ([[1.0, 1e-20], [1e-20, 1.0]], 1.0, None, "= 1 within rounding a layer", 2e-20),
     (np.eye(2) / 2 + 0.25, 1e-13, 5e-14, "rate rho_Q/rho_C = 1 - 5e-14 a layer", 5e-14),
 )
@@ -94,6 +95,9 @@ def test_a_margin_in_floats_is_told_as_far_as_rounding_shows_it(A, h, margin, wo
     assert found.margin == (margin and pytest.approx(margin, abs=found.margin_error))
     assert (found.distance is None) == (margin is None) and "margin 0" not in str(found)
     assert point.margin == pytest.approx(of_binary, rel=1e-2) and point.distance > 0
+    assert str(point).splitlines()[2].endswith(f"margin {point.margin:.3g}")
+    # Who asked for it is not told to.
+    assert "exact_binary" not in str(replace(found, point=True))
 
 
 @cases(

@@ -187,7 +187,8 @@ class Verdict:
         elif self.rho_consensus is not None and self.rho_quotient is not None:
             same = self.verdict_x0 in (None, self.verdict)
             of_what = rate_of(self.verdict, self.tends_to) if same else ""
-            margin = _HIDDEN if self.margin is None else f"{self.margin:{self._form}}"
+            hidden = "hidden by it" + _SHOWN * (not self.point)
+            margin = hidden if self.margin is None else f"{self.margin:{self._form}}"
             numbers = (
                 f"{radii(self.rho_consensus, self.rho_quotient, self.digits)}: rate rho_Q/rho_C = "
                 f"{self._rate_in_words()} a layer{of_what}, margin {margin}"
@@ -254,7 +255,7 @@ _ANSWERS = {
 _GONE = "equal tokens and differences both become exactly 0, from every X_0"
 _TENDS = {"zero": "tends to 0", "infinity": "tends to infinity", "oscillates": "oscillates",
           "constant": "tends to a constant"}  # fmt: skip
-_HIDDEN = "hidden by it: exact_binary=True (--exact-binary) shows that of these very numbers"
+_SHOWN = ": exact_binary=True (--exact-binary) shows that of these very numbers up to n, d = 256"
 _KNOWN = {
     "exact": " [proved: exact arithmetic]",
     "certified": " [proved: certified by intervals]",

@@ -257,6 +257,8 @@ def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
         return replace(of_cell, verdict=word, reason=reason, point=True)
     consensus, quotient = dominance.consensus, dominance.quotient
     radii = [None if x is None else x.shown for x in (consensus, quotient)]
+    # Of these radii, not of those that `of_cell` compares.
+    error = sum((x.high - x.low) / 2 for x in (consensus, quotient) if x is not None)
     rest, distance = of_cell.reason, of_cell.distance
     if of_cell.verdict is Outcome.UNDECIDED:
         # Of its words those on rounding are not about these numbers.
@@ -264,22 +266,14 @@ def certify_case(case: Layer, of_cell: Verdict) -> Verdict:
         rest += of_cell.reason.partition(WRITE_EXACTLY)[2]
     digits = of_cell.digits if dominance.radii is None else layer_discs.ALL_DIGITS
     if dominance.radii is not None:
-        radii, (first, second) = [*dominance.radii], dominance.radii
+        radii, (first, second), error = [*dominance.radii], dominance.radii, 0.0
         if distance is not None or of_cell.margin is None:
             rest = rest.replace(sentences.near(distance or 0.0), "")
             # The same slope, and the gap that floats do not show.
             tie, gap = first is second, abs(float(first.minus(second)))
             distance = 0.0 if tie else distance_to_tie(case.A, case.H, gap)
             rest += sentences.near(distance) if distance else ""
-    return replace(
-        of_cell,
-        verdict=word,
-        status="certified",
-        rho_consensus=radii[0],
-        rho_quotient=radii[1],
-        reason=f"certified: {dominance.reason} ({dominance.method}). {rest}",
-        distance=distance,
-        digits=digits,
-        point=True,
-        pairs=exact_pairs(exact),
-    )
+    reason = f"certified: {dominance.reason} ({dominance.method}). {rest}"
+    known = replace(of_cell, verdict=word, status="certified", reason=reason, distance=distance)
+    known = replace(known, rho_consensus=radii[0], rho_quotient=radii[1], margin_error=error)
+    return replace(known, digits=digits, point=True, pairs=exact_pairs(exact))
