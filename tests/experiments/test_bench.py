@@ -216,7 +216,7 @@ def test_the_page_of_costs_says_of_processes_what_the_record_says():
     )
     two, four, dask = before
     assert (
-        f"two processes were {two} times as quick on the clock as one, four processes {four}"
+        f"two processes were {two} times as fast in wall-clock time as one, four processes {four}"
         in page
     )
     assert f"workers of Dask {dask} times, where" in page

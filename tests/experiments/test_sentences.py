@@ -2,9 +2,11 @@
 
 import json
 import math
+import os
 import re
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -207,7 +209,9 @@ def test_collapse_is_said_where_the_table_shows_it(report):
 @settings(deadline=None, max_examples=50)
 @given(drawn(), st.integers(40, 120))
 def test_lines_are_no_wider_than_the_terminal(report, width):
-    assert all(len(line) <= width for line in wrapped(report.words(), width).splitlines())
+    with mock.patch.dict(os.environ, COLUMNS=str(width)):
+        lines = wrapped(report.words()).splitlines()
+    assert all(len(line) <= width for line in lines)
 
 
 # --- of few inputs: no interval, and how many it takes ---

@@ -76,7 +76,7 @@ def test_the_example_runs_as_it_is_written_one_claim_refuted_and_one_proved(prov
     status, out, _ = prove(None, examples=200)
     assert status == 1
     assert "one-layer: refuted" in out and "one-layer-repaired: written" in out
-    assert "2 claims: 1 refuted, 1 written" in out
+    assert "2 claims: 1 refuted, 1 proved in writing" in out
     status, out, _ = prove(None, "one-layer-repaired", "--seed", "7")
     assert status == 0 and "1 claim: written" in out and "one-layer: " not in out
 

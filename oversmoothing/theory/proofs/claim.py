@@ -122,12 +122,13 @@ _WHOSE = {
 
 
 def tally(statuses: Iterable[Status]) -> str:
-    """ "116 written, 38 refuted (1 in the paper's own words, 37 of our reading)"."""
+    """ "116 proved in writing, 38 refuted (1 in the paper's own words, 37 of our reading)"."""
     kinds = list(statuses)
     whose = [f"{count} {words}" for each, words in _WHOSE.items() if (count := kinds.count(each))]
-    said = {Status.REFUTED.short: f" ({', '.join(whose)})"} if whose else {}
+    said = {"written": "proved in writing"}
+    said |= {"refuted": f"refuted ({', '.join(whose)})"} if whose else {}
     counts = Counter(status.short for status in kinds).most_common()
-    return ", ".join(f"{count} {short}{said.get(short, '')}" for short, count in counts)
+    return ", ".join(f"{count} {said.get(short, short)}" for short, count in counts)
 
 
 class Scope(StrEnum):
