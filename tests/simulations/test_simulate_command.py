@@ -124,8 +124,8 @@ def heads(told, tmp_path):
     """The table, the record and the words of a run of several heads."""
 
     def run(*options):
-        small = ["--n", "5", "--d", "4", "--points", "8"]
-        for name, value in (("--heads", "2"), ("--depth", "300")):
+        small = ["--d", "4", "--points", "8"]
+        for name, value in (("--n", "5"), ("--heads", "2"), ("--depth", "300")):
             small += [] if name in options else [name, value]
         out = told(0, "simulate", *small, *options, "--out", tmp_path)
         record = json.loads((tmp_path / "heads.json").read_text())
@@ -155,6 +155,8 @@ def test_layers_that_take_all_to_0_have_a_table_and_no_exponents(heads):
     table, record, out = heads("--weights", "drawn", "--scale", "0", "--no-residual")
     assert record["theory"] == {"kind": "none"} and "There are no exponents" in out
     assert table["log_hfc_lfc"].isna().sum() == len(table) - 1
+    _, record, out = heads("--weights", "drawn", "--n", "1")
+    assert record["theory"] == {"kind": "none"} and "nothing to smooth" in out
 
 
 def test_attention_that_follows_the_state_has_no_verdict(heads):

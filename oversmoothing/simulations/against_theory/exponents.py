@@ -76,9 +76,13 @@ def lyapunov_exponents(
     attention, weights: as for `evolve_heads`, but prescribed: attention that follows the state has
     no exponents of its own. The first `discard` layers turn the two vectors that are carried along
     into place and are not counted; a second pair shows in `gap_error` how well.
-    Raises `InputError` on illegal input or where a vector dies.
+    Raises `InputError` on illegal input, and `DiesError`, which is one, where a vector dies.
     """
     return _exponents(*_carried(attention, weights, layers, residual, discard))
+
+
+class DiesError(InputError):
+    """A layer takes what is carried to exactly 0: there is no exponent."""
 
 
 def _carried(
@@ -139,7 +143,7 @@ def _unit(x: Array) -> tuple[Array, float]:
     """Each of x over its norm, and the logarithm of that of the first."""
     size = np.sqrt((x * x).sum(axis=tuple(range(1, x.ndim)), keepdims=True))
     if not size.all():
-        raise InputError("a layer takes a direction to exactly 0, whose exponent would be -inf")
+        raise DiesError("a layer takes a direction to exactly 0, whose exponent would be -inf")
     return x / size, math.log(size.flat[0])
 
 
@@ -302,7 +306,7 @@ def exponents(made: Sequence[ExponentRun], asked: Mapping[str, Any]) -> Result:
         f"{worst.error:.1e} allowed."
     )
     if close < len(made):
-        says += " Run more layers (--depth): what stays off is no matter of the start."
+        says += " Run more layers (--depth): a slope that stays off is not due to the start."
     rows = pd.DataFrame([asdict(run) | {"off": run.off} for run in made])
     return Result(
         "exponents",

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from oversmoothing.simulations.against_theory.exponents import lyapunov_exponents
+from oversmoothing.simulations.against_theory.exponents import DiesError, lyapunov_exponents
 from oversmoothing.simulations.drawing.depth_plot import run_result
 from oversmoothing.simulations.drawing.result import UNTESTED, Result, Sentence, measured, proved
 from oversmoothing.simulations.engine.evolve import evolve, without_eigenvectors
@@ -35,6 +35,7 @@ from oversmoothing.theory.streams.stream_modes import agreement_depth, contracti
 from oversmoothing.theory.streams.stream_verdict import stream_verdict
 from oversmoothing.theory.streams.streams import make_mixing, read_streams
 from oversmoothing.theory.support.errors import InputError
+from oversmoothing.theory.verdict.answer import ONE_TOKEN
 from oversmoothing.theory.verdict.verdict import heads_verdict, verdict
 
 
@@ -252,6 +253,8 @@ def _theory(
     if isinstance(first, FromState):
         words = "attention follows the state: no verdict for every depth (T8)."
         return Sentence(words, UNTESTED), {"kind": "none"}, None
+    if first.shape[-1] == 1:
+        return Sentence(ONE_TOKEN, proved("T7a")), {"kind": "none"}, None
     if isinstance(attention, Fixed) and isinstance(weights, Fixed):
         answer = heads_verdict(A=first, W=weights.value, residual=residual)
         details = {"kind": "verdict", **answer.to_json_object()}
@@ -262,7 +265,7 @@ def _theory(
         exponents = lyapunov_exponents(
             attention=attention, weights=weights, layers=_EXPONENT_LAYERS, residual=residual
         )
-    except InputError as died:
+    except DiesError as died:
         words = f"There are no exponents (T7a): {died}."
         return Sentence(words, measured(1, of="run")), {"kind": "none"}, None
     gap, error = exponents.gap, exponents.gap_error
@@ -311,7 +314,7 @@ class StreamsConfiguration:
 
     def __post_init__(self) -> None:
         if not 0 < self.agree_to < 1:
-            raise InputError("agree_to must lie between 0 and 1: a share of the first difference")
+            raise InputError("agree_to must lie between 0 and 1: a share of the initial difference")
 
 
 def simulate_streams(

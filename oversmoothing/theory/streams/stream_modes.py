@@ -329,7 +329,7 @@ def agreement_depth(mixing: Mixing, eps: float) -> int | None:
     within 10^15 layers. Raises `InputError` for other R and p, and unless 0 < eps < 1.
     """
     if not 0 < eps < 1:
-        raise InputError(f"eps = {eps} must lie between 0 and 1: a share of the first difference")
+        raise InputError(f"eps = {eps} must lie between 0 and 1: a share of the initial difference")
     if "row-stochastic" not in mixing.kinds or mixing.keeps_equal_streams is None:
         raise InputError(
             "streams come to agree whatever the branch only for a row-stochastic R and p a "
