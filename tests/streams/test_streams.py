@@ -253,6 +253,9 @@ def test_streams_do_not_stay_apart_beside_a_state_with_a_jordan_block(more, a: f
     case = read_streams(A=[[a, 1 - a], [1 - a, a]], **more)
     found = stream_verdict(case, certified=a == 0.7)
     assert found.disagreement and found.streams_become_one is None
+    # Without a Jordan block, R = I and H = 0, they do.
+    still = read_streams(R=[[1, 0], [0, 1]], A=[[a, 1 - a], [1 - a, a]], H=[[0.0]])
+    assert stream_verdict(still, certified=a == 0.7).streams_become_one is False
 
 
 def test_a_radius_of_which_rounding_leaves_no_digit_is_none_and_said_by_its_bounds() -> None:

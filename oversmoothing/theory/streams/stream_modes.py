@@ -39,7 +39,7 @@ from oversmoothing.theory.numbers.rounding import around, at_precision, doubling
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, apart, squared_modulus
 from oversmoothing.theory.spectra.blocks import clusters
 from oversmoothing.theory.spectra.chains import companion
-from oversmoothing.theory.streams.streams import Mixing, Streams, factors_of, make_mixing, roots_of
+from oversmoothing.theory.streams.streams import Mixing, factors_of, make_mixing, roots_of
 from oversmoothing.theory.support.errors import CloseRootsError, InputError
 from oversmoothing.theory.support.sizes import DEPTH, Complex
 from oversmoothing.theory.verdict.by_fractions import Leading, largest_modes
@@ -367,10 +367,10 @@ def differences_alone(mixing: Mixing, H: Matrix) -> list[Eigenvalue] | None:
 _MOST_STATES = 64
 
 
-def may_outgrow(case: Streams, dominant: list[Eigenvalue]) -> bool:
+def may_outgrow(mixing: Mixing, H: Matrix, A: Matrix, dominant: list[Eigenvalue]) -> bool:
     """Whether a largest mode may have a Jordan block, so that what has its modulus may be less."""
     keys = {_key(x.factor) for x in dominant}
-    for layer in case.mixing.families(case.layer.rational_H, case.layer.rational_A):
+    for layer in mixing.families(H, A):
         if len(layer) > _MOST_STATES:
             return True
         least = factors_of(to_flint(layer).minpoly())

@@ -139,17 +139,17 @@ def _agreement(case: Streams, dominant: list[Eigenvalue]) -> tuple[float | None,
     is left are the eigenvalues of R without one c), or if R 1 = c 1 and q^T 1 = 0; else in one at
     most.
     """
-    mixing = case.mixing
+    mixing, H, A = case.mixing, case.layer.rational_H, case.layer.rational_A
     if case.start == "equal" or mixing.streams == 1 or not dominant:
         return None, None
-    rest = differences_alone(mixing, case.layer.rational_H)
+    rest = differences_alone(mixing, H)
     if rest is not None:
         values, decided = largest_modulus(rest)
         rate = _modulus(values[0])
         both, sure = largest_modulus([values[0], dominant[0]])
         less = len(both) == 1 and both[0] is dominant[0] if decided and sure else None
         # Equal, or larger only where no branch sees it.
-        return rate, None if less is False and may_outgrow(case, dominant) else less
+        return rate, None if less is False and may_outgrow(mixing, H, A, dominant) else less
     always = mixing.common_row_sum if sum(mixing.q) == 0 else None
     lone = lone_family(mixing)
     if always is not None:
@@ -167,7 +167,7 @@ def _agreement(case: Streams, dominant: list[Eigenvalue]) -> tuple[float | None,
         if not (here and x.factor.degree == 1 and x.factor.rational_root == same)
     ]
     # Whether that mode is dominant alone: what comes next is not looked for.
-    unsure = len(others) < len(dominant) and may_outgrow(case, dominant)
+    unsure = len(others) < len(dominant) and may_outgrow(mixing, H, A, dominant)
     return (_modulus(others[0]), None if unsure else False) if others else (None, None)
 
 
@@ -322,15 +322,19 @@ def _agreement_in_balls(case: Streams, radii: EnclosedRadii) -> tuple[float | No
     if case.start == "equal" or mixing.streams == 1:
         return None, None
     top = radii.rho_consensus.max(radii.rho_quotient)
-    rest = differences_alone(mixing, case.layer.rational_H)
+    H = case.layer.rational_H
+    rest = differences_alone(mixing, H)
     if rest is None:
         # 1 is an eigenvector of one family at most, which rounding cannot name.
         special = lone_family(mixing) is not None or sum(mixing.q) == 0
         return (None, None) if special else (float(top.mid()), False)
-    rate = abs(largest_modulus(rest)[0][0].ball(128))
+    values = largest_modulus(rest)[0]
+    rate = abs(values[0].ball(128))
     # What equal streams have: where it is as large, a Jordan block may outgrow the differences.
     equal = radii.consensus.max(radii.quotient)
-    if radii.zero or sum(mixing.q) == 0 or not any(map(any, case.layer.rational_H)):
+    idle = not any(map(any, H))  # nothing but R acts
+    if radii.zero or sum(mixing.q) == 0 or idle:
         equal = equal.max(abs(to_ball(mixing.common_row_sum or Fraction(0))))
-    one = True if rate < top else False if rate >= top and rate > equal else None
+    apart = rate > equal or (idle and not may_outgrow(mixing, H, [[Fraction(1)]], values))
+    one = True if rate < top else False if rate >= top and apart else None
     return float(rate.mid()), one
