@@ -71,8 +71,8 @@ class Signed(Form):
             says = "HFC/LFC -> 0 for generic X_0 where some psi is not 0: SMOOTHING"
             return Guarantee(says, "tied", "every fixed positive A", "T2b, T3")
         says = (
-            "-psi^2 is not bounded below: below -1 it smooths under some attention, at -2 / (1 + "
-            "a_1) and below under this one; the log of a training shows it (outside_share)"
+            "-psi^2 is not bounded below: with one h it smooths below -1 under some attention, "
+            "below -2 / (1 + a_1) under this one; the log of a training shows it (outside_share)"
         )
         return Guarantee(says, "none", "none", "T2b")
 
