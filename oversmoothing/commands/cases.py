@@ -98,7 +98,7 @@ def certify(
     """
     from oversmoothing.theory.certificate import make_certificate
     from oversmoothing.theory.numbers.exact import to_fraction
-    from oversmoothing.theory.verdict.answer import in_lines
+    from oversmoothing.theory.verdict.answer import in_lines, vanishing
     from oversmoothing.theory.verdict.formulas import Outcome
 
     layer, start = _read(case, example)
@@ -121,7 +121,8 @@ def certify(
     more += [f"Not in the certificate: {each}." for each in made.left_out]
     more += [f"The checker cannot confirm, and so not in it: {x}." for x in made.unconfirmed]
     how = f"How: {made.reason}; {made.method}."
-    print(opt.wrapped(in_lines(Outcome(claim["verdict"]), "certified", numbers, how, more)))
+    said = in_lines(Outcome(claim["verdict"]), "certified", numbers, how, more)
+    print(opt.wrapped(said if made.vanishes is False else vanishing(said, bool(made.vanishes))))
     if path is not None:
         print(f"wrote {path}")
 

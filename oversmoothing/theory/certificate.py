@@ -164,7 +164,8 @@ class Certificate:
 
     body: the file, as a JSON object. reason, method: how the verdict was reached; checked: what the
     checker found. left_out: what could not be claimed and why; unconfirmed: what could, but the
-    checker could not confirm it, a sentence each. None of these words is part of the file.
+    checker could not confirm it, a sentence each. vanishes: whether every state becomes exactly 0,
+    None where rounding hides it. None of these words is part of the file.
     """
 
     body: dict[str, Any]
@@ -173,6 +174,7 @@ class Certificate:
     checked: str
     left_out: tuple[str, ...]
     unconfirmed: tuple[str, ...]
+    vanishes: bool | None = False
 
 
 def certify(
@@ -217,7 +219,11 @@ def make_certificate(
     matrices = case.given if start is None else {**case.given, "X0": start}
     given = {"numbers": case.numbers} | {name: _texts(x) for name, x in matrices.items()}
     body, checked, dropped = _confirmed(given, parts)
-    return Certificate(body, answer.reason, answer.method, checked, tuple(left_out), tuple(dropped))
+    vanishes = None if answer.consensus is not None and not answer.consensus.low else False
+    if answer.radii is not None:
+        vanishes = answer.radii[0].exact == 0 == answer.radii[1].exact
+    unsaid = tuple(left_out), tuple(dropped)
+    return Certificate(body, answer.reason, answer.method, checked, *unsaid, vanishes)
 
 
 def _confirmed(

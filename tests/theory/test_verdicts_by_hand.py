@@ -454,6 +454,7 @@ def test_T11_1_a_start_of_too_many_modes_at_consensus_lasts_unless_it_is_0_after
     monkeypatch, H, expected
 ):
     monkeypatch.setattr(of_start, "start_content", lambda *_, **__: None)
+    monkeypatch.setattr(of_start.resolvent, "LARGEST_WORK", -1)
     for read in (floats, matrix):
         A, X0 = read("7/10 3/10; 2/5 3/5"), read([[2] * len(read(H))] * 2)
         assert verdict(A=A, H=read(H), X0=X0).verdict_x0 == expected

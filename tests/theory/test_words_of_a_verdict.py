@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import oversmoothing
+from oversmoothing.commands.main import main
 from oversmoothing.commands.options import table_text
 from oversmoothing.simulations.drawing.wording import as_html, signed
 from oversmoothing.theory.depth.onset import Onset
@@ -54,6 +55,44 @@ def test_where_every_state_becomes_exactly_0_no_slower_term_is_said_to_decide(H,
     assert [ratio.value is None for ratio in found.hfc_lfc.values()] == [False, True]
     tiny = str(verdict(A=I2, H=[[f"-{10**400 - 1}/{10**400}"]]))
     assert "goes like L^0" in tiny and "exactly 0" not in tiny and "slower terms decide" in tiny
+
+
+@cases(
+    "H, says",
+    ("-1 1; 0 -1", "both become exactly 0"),
+    ("0", "slower terms decide"),
+    # Too small for a float, and not 0.
+    (f"-{10**400 - 1}/{10**400}", "factor, so slower terms decide"),
+)
+def test_a_certificate_says_where_every_state_becomes_exactly_0(H, says, tmp_path, capsys):
+    case = tmp_path / "case.json"
+    case.write_text(json.dumps({"A": matrix("1 0; 0 1"), "H": matrix(H)}, default=str))
+    main(["certify", str(case)])
+    assert says in " ".join(capsys.readouterr().out.split())
+
+
+def test_of_heads_whose_radius_rounding_does_not_tell_from_0_both_are_said():
+    """-0.3 - 0.7 is -1, which other numbers that round to these do not sum to."""
+    A, W = np.stack([np.eye(2)] * 2), np.array([[[-0.3]], [[-0.7]]])
+    first = str(oversmoothing.heads_verdict(A=A, W=W)).splitlines()[1]
+    assert "0 perhaps (then each state becomes exactly 0; else slower terms decide)" in first
+
+
+@cases("X0, h, x0", (0.1, -0.3, "TRIVIAL"), (0.5, -0.3, "TRIVIAL"), (0.1, -1.0, "UNDEFINED"))
+def test_an_X0_at_consensus_in_floats_is_said_to_be_about_these_very_numbers(X0, h, x0):
+    """All that rounds to the layer is followed, but not all that rounds to equal tokens."""
+    found = verdict(A=[[0.7, 0.3], [0.4, 0.6]], H=[[h]], X0=[[X0], [X0]])
+    assert (found.about, found.verdict_x0) == ("cell", x0)
+    assert "is about these very numbers, not about all that rounds to them" in found.reason
+    exact = verdict(A=matrix("AA"), H=[["-1/3"]], X0=[[1], [1]])
+    assert "very numbers" not in exact.reason + verdict(A=np.eye(2), H=[[-0.3]]).reason
+
+
+def test_a_large_X0_at_consensus_is_followed_without_its_krylov_vectors(monkeypatch):
+    """T11.1: h = -1 and d = 96; what becomes 0 is seen from the product alone."""
+    monkeypatch.setattr("oversmoothing.theory.verdict.of_start.start_content", None)
+    found = verdict(A=np.full((2, 2), 0.5), H=-np.eye(96), X0=np.full((2, 96), 0.1))
+    assert found.verdict_x0 == "UNDEFINED"
 
 
 @cases("size, words", (1e3, " = 2.16 to 2.22 (h"), (1e5, " (h"))

@@ -198,8 +198,7 @@ class Verdict:
         if Outcome.TIE is (self.verdict_x0 or self.verdict) and self.tends_to:
             start += f"{': ' if start else 'by these '}HFC/LFC {_TENDS[self.tends_to]}"
         said = in_lines(self.verdict, self.status, [start, numbers], self.reason, more)
-        gone = self.rate is None and not self.margin_error
-        return said.replace(_ANSWERS[Outcome.TIE], _GONE) if gone else said
+        return said if self.rate is not None else vanishing(said, not self.margin_error)
 
     def __repr__(self) -> str:
         return (
@@ -253,6 +252,10 @@ _ANSWERS = {
     Outcome.UNDECIDED: "it is not known",
 }
 _GONE = "equal tokens and differences both become exactly 0, from every X_0"
+_PERHAPS_GONE = (
+    "equal tokens and differences grow by the same factor, 0 perhaps (then each state "
+    "becomes exactly 0; else slower terms decide)"
+)
 _TENDS = {"zero": "tends to 0", "infinity": "tends to infinity", "oscillates": "oscillates",
           "constant": "tends to a constant"}  # fmt: skip
 _SHOWN = ": exact_binary=True (--exact-binary) shows that of these very numbers up to n, d = 256"
@@ -262,6 +265,11 @@ _KNOWN = {
     "estimated": " [not proved: estimated eigenvalues]",
     "numerical": " [not proved: numerical, rounding could change it]",
 }
+
+
+def vanishing(said: str, surely: bool) -> str:
+    """The lines of a tie at radius 0, or at one that rounding does not tell from 0."""
+    return said.replace(_ANSWERS[Outcome.TIE], _GONE if surely else _PERHAPS_GONE)
 
 
 def in_lines(
@@ -317,6 +325,9 @@ ILL_CONDITIONED = " The eigenvectors are too ill-conditioned to say which modes 
 NOT_SHOWN = (
     " Whether this X_0 contains the modes that decide is not shown in floats: write the entries as "
     "fractions."
+)
+SETTLED_AS_GIVEN = (
+    " What is said of this X_0 is about these very numbers, not about all that rounds to them."
 )
 START_AS_GIVEN = (
     " What is said of this X_0 is about its binary numbers alone: write all entries as fractions "

@@ -17,6 +17,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache, reduce
 from itertools import combinations
+from operator import mul
 from typing import Any
 
 import flint
@@ -173,19 +174,21 @@ def _at_consensus(case: Layer, start: Entries) -> Decided:
     """X_0 = 1 c^T stays at consensus, whatever A is, with c' = c (I + W): exactly 0 from some depth
     on where c is in the nilpotent part of I + H, as given (T11.1)."""
     total = reduce(exact.plus, (H for _, H in case.others), case.rational_H)
-    step = exact.transposed(exact.plus(exact.identity(case.d), total))
+    step = exact.to_flint(total).transpose() + exact.to_flint(exact.identity(case.d))
+    c, W = (M.numer_denom()[0] for M in (exact.to_flint(start.fractions[:1]), step))
+    bits = (max(map(abs, W.entries())) * case.d).bit_length()
     # After d layers it is 0 or never is, and what is not 0 modulo a prime is not 0.
-    state, W = (
-        flint.nmod_mat(exact.to_flint(M).numer_denom()[0], resolvent.PRIMES[0])
-        for M in (start.fractions[:1], step)
-    )
-    if not any(reduce(lambda c, _: c * W, range(case.d), state).entries()):
-        content = start_content([[Fraction(1)]], total, start.fractions[:1])
-        if content is None:
-            return Decided(Outcome.UNDECIDED, UNKNOWN, sentences.TOO_MANY_MODES)
-        if content.vanishes:
+    for prime in resolvent.PRIMES:
+        state, modulo, layers = flint.nmod_mat(c, prime), flint.nmod_mat(W, prime), 0
+        while state and layers < case.d:
+            state, layers = state * modulo, layers + 1
+        if state:
+            return Decided(Outcome.TRIVIAL, ZERO, sentences.AT_CONSENSUS)
+        if layers**4 * bits > resolvent.LARGEST_WORK:
+            break
+        if not reduce(mul, [W] * layers, c):
             return Decided(Outcome.UNDEFINED, UNKNOWN, sentences.VANISHES)
-    return Decided(Outcome.TRIVIAL, ZERO, sentences.AT_CONSENSUS)
+    return Decided(Outcome.UNDECIDED, UNKNOWN, sentences.TOO_MANY_MODES)
 
 
 # ------------------------------------------------------------------------------- by projectors

@@ -360,6 +360,9 @@ def answer(
 
         as_given = taken is not case or (result.token_growth is not None and not start.is_zero)
         said = "" if start.means_itself or not as_given else sentences.START_AS_GIVEN
+        if result.verdict_x0 in (Outcome.TRIVIAL, Outcome.UNDEFINED) and case.n > 1:
+            # One more bit in X_0 would part its tokens; a 0 stands for 0 alone.
+            said = "" if taken.exact or start.is_zero else sentences.SETTLED_AS_GIVEN
         reason, ratios = result.reason + said, ratios_at(taken, start, depths)
         result = replace(result, reason=reason, hfc_lfc=ratios, has_x0=True)
     if not exact_binary or case.decidable or isinstance(case, ManyHeads):
