@@ -249,7 +249,8 @@ def tilt(
 
     opt.needs(steer, "--steer", "--dry-run")
     if steer:
-        print(f"{model.name}: {foreseen(model, inputs)}", file=None if dry_run else sys.stderr)
+        said = opt.wrapped(f"{model.name}: {foreseen(model, inputs)}", True)
+        print(said, file=None if dry_run else sys.stderr)
     if dry_run:
         return None
 
@@ -348,7 +349,7 @@ def exponents(
 def certified(model: Any, inputs: Any, seed: int) -> "Result":
     """Certified verdicts on the attention of a trained vision model.
 
-    Writes certified_attention.csv and certified_attention.json.
+    Writes certified_attention.json, certified_attention.csv (a row a layer) and cases.csv.
     """
     from oversmoothing.experiments.inspection.spectra import certified_attention
 

@@ -131,7 +131,7 @@ def on_a_folder() -> Entries:
         yield "loop", {name: x for name, x in loops.items() if name != "predictors"}
         yield "flips", printed_json(*_probe("flips", of_one), "--count", "4")
         yield "readings", _table("readings.csv", *_probe("readings", of), "--count", "4")
-        certified = _table("certified_attention.csv", *_probe("certified", of), "--count", "2")
+        certified = _table("cases.csv", *_probe("certified", of), "--count", "2")
         yield "certify-model", certified
         exponents = _table("exponents.csv", *_probe("exponents", of), "--depth", "200")
         yield "exponents of a model", exponents

@@ -76,6 +76,18 @@ def test_rows_are_those_of_the_dense_matrices(placement):
             assert row["negative_unfolded"] == pytest.approx((plain.real < 0).mean())
 
 
+def test_a_feature_whose_gain_is_0_makes_no_eigenvalue():
+    """DeiT-Ti's layer 2 has one: its exact zero was counted, on a side that rounding chose."""
+    model = made()
+    with torch.no_grad():
+        model.layers[0].norm_attention.gain[3] = 0
+    row = rows_of(model).set_index(["layer", "head"]).loc[1, 0]
+    own, g = model.layers[0].heads.double(), model.layers[0].norm_attention.gain.double()
+    h = np.linalg.eigvals((g[:, None] * (own.W_V @ own.W_O).sum(0)).numpy())
+    h = h[np.argsort(abs(h))[1:]]
+    assert row["eigenvalues"] == 15 and row["negative"] == pytest.approx((h.real < 0).mean())
+
+
 def test_no_share_counts_the_zeros_of_heads_that_share_their_values():
     """Grouped queries: H of 32 features has rank 16, and rounding puts its zeros anywhere."""
     module = tiny("llama")

@@ -43,6 +43,18 @@ def test_the_two_rules_part_where_the_largest_eigenvalue_is_negative():
     assert by == {"power": -1.5, "residual": 1.0}
 
 
+@pytest.mark.parametrize("rank", [0, 4, 9])
+def test_directions_outside_the_kernel_are_as_many_as_the_rank(rank):
+    """The basis of a kernel is any, and rounding makes complex pairs of its zeros: neither counts
+    among the directions that a tilt is held against."""
+    first, second = np.random.default_rng(rank).standard_normal((2, 9, rank))
+    H = first @ second.T
+    found = eigendirections(H)
+    own = [found[k] for k in steering.outside_kernel(found, H)]
+    assert sum(each.basis.shape[1] for each in own) == rank
+    assert all(np.linalg.norm(H @ each.basis) > 1e-6 for each in own)
+
+
 def test_a_random_direction_has_a_share_of_one_on_average():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((2, 5, 8)) + 3  # tokens that share a direction
@@ -85,6 +97,13 @@ def test_tilts_are_those_of_the_streams_by_hand():
         ]
         per = X.shape[-1] / basis.shape[1]
         np.testing.assert_allclose(found.tilt[number, 1], per * (wanted[1] - wanted[0]), atol=1e-5)
+        # Beside it every direction but those of the kernel, which the centring makes.
+        moved = [
+            np.diff([shares(Z.numpy(), each.basis[None]).mean() for Z in (X, Y)]).item()
+            for each in directions if abs(each.value) > 1e-6
+        ]  # fmt: skip
+        smaller = sum(each < found.tilt[number, 1].mean() - 1e-6 for each in moved)
+        assert found.table["above_other"][2 * number + 1] == smaller / (len(moved) - 1)
 
 
 def test_the_words_say_which_rule_the_tilt_is_for():
@@ -252,6 +271,9 @@ def test_the_command_writes_both_tables(tmp_path, told, monkeypatch):
     # Of tilt and scales, and of 5 directions at 5 multiples.
     assert re.search(r"5 inputs of \d+ tokens: about .* s to measure.* 135 forward passes", said)
     assert not any(tmp_path.iterdir())
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, told(0, *words, "--dry-run").splitlines())) <= 60
     found = json.loads(told(0, *words, "--json"))
     assert (
         "NaN" not in json.dumps(found) and len(found["layers"]) == 4 and len(found["steered"]) == 5

@@ -18,8 +18,14 @@ def folder(tmp_path_factory):
 
 def test_every_case_is_certified_or_says_why(folder):
     result = certified_attention(open_model(folder, dtype=torch.float64), photographs(2))
-    table = result.table
-    assert len(table) == 2 * 3 * 2
+    table, layers = result.tables["cases"].rows, result.table.set_index("layer")
+    assert len(table) == 2 * 3 * 2 and list(layers.index) == [1, 2]
+    # A terminal shows how often each verdict comes, a row a layer, behind the answer.
+    for (layer, verdict), own in table.groupby(["layer", "verdict"]):
+        assert layers.loc[layer, verdict] == len(own)
+    assert layers.drop(columns="largest radius").to_numpy().sum() == len(table)
+    assert result.words().startswith("100.0 % of 12 cases are certified: ")
+    assert len(result.text().split("\n\n")[1].splitlines()) == 1 + 2 + 1
     assert set(table["verdict"]) <= {"SMOOTHING", "NON_SMOOTHING", "TIE", "UNDECIDED"}
     decided = table[table["verdict"] == "SMOOTHING"]
     assert (decided["margin_low"] > 0).all()

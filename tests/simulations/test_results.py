@@ -7,15 +7,24 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 from hypothesis import given, settings, strategies as st
 
 import oversmoothing
+from oversmoothing import open_model
 from oversmoothing.commands import options
+from oversmoothing.experiments.inspection.spectra import certified_attention
+from oversmoothing.experiments.power_method.tilt import tilts
+from oversmoothing.experiments.repeated.loop import loop, recalled
+from oversmoothing.experiments.study.atlas import atlas, rows_of
+from oversmoothing.experiments.study.readings import readings
 from oversmoothing.simulations.drawing import result as results
 from oversmoothing.simulations.drawing.picture import new_figure
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured, proved
+from oversmoothing.simulations.drawing.web_page import typeset
 from tests.support.cases import cases
 from tests.support.refusals import refuses
+from tests.support.tiny_transformers import pixels, tiny
 
 # Of every kind that a column may have.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -119,6 +128,31 @@ def test_a_reader_sees_units_and_the_evidence_of_each_sentence():
     assert carried in results.page(result) and "effect" in result._repr_html_()
 
 
+# Columns whose names say it, or the sentences.
+PLAIN = {
+    *("layer", "layers", "eigenvalue", "inputs", "input", "images", "blocks", "outcome", "cases"),
+    *("predictor", "count", "model", "weights", "modality", "d", "head_negative", "H of"),
+    *("Re h < 0, %", "SMOOTHING", "NON_SMOOTHING", "TIE", "UNDECIDED"),
+    "agree on the choosing half",
+}
+
+
+def test_every_column_of_a_page_says_what_it_is():
+    model, X = open_model(tiny("vit"), dtype=torch.float64), pixels(5).double()
+    made = (
+        tilts(model, X, random=2, steer=True), loop(model, X, loops=20),
+        recalled(model, X, 0.5, loops=20), readings(model, X, ["E1"], "unfolded", 2),
+        certified_attention(model, X), atlas(rows_of(model, X)),
+    )  # fmt: skip
+    for result in made:
+        first, *more = result.tables.values()
+        for table in (first, *(each for each in more if each.shown)):
+            for name in set(table.shown or table.rows) - set(table.means) - set(table.units):
+                assert name in PLAIN or re.search("(^|_)(low|high)$", name), (result.name, name)
+            assert all(f"<b>{typeset(each)}</b>" in results.page(result) for each in table.means)
+            assert all(f"  {name}: {words}" in result.text() for name, words in table.means.items())
+
+
 def test_what_a_sentence_rests_on_is_a_claim_of_the_ledger():
     chapters = " ".join(path.read_text("utf-8") for path in PACKAGE.glob("theory/claims/*.md"))
     claims = set(re.findall(r"^## ([^:\n]+):", chapters, flags=re.MULTILINE))
@@ -130,6 +164,14 @@ def test_what_a_sentence_rests_on_is_a_claim_of_the_ledger():
 def test_evidence_says_what_it_is():
     said = list(map(str, (proved("T2b"), measured(1), measured(3, of="run"), results.UNTESTED)))
     assert said == ["proved: T2b", "measured on 1 input", "measured on 3 runs", "untested"]
+
+
+def test_a_sentence_that_speaks_of_intervals_keeps_its_own():
+    """Of "the 95 % interval of a layer is in the file" the sentence's own interval was dropped."""
+    own = Sentence("It grows by 0.5; the 95 % interval of a layer: in the file.", measured(9, 0, 1))
+    assert str(own).endswith("[measured on 9 inputs, 95 % interval 0 to 1]")
+    said = Sentence("It grows by 50 % (95 % interval 0 to 100 %).", measured(9, 0, 1, told=True))
+    assert str(said).endswith(" [measured on 9 inputs]")
 
 
 def test_a_page_escapes_what_it_shows_and_says_what_it_leaves_out():
@@ -152,6 +194,8 @@ def test_a_terminal_shows_every_cell_and_unit_of_a_wide_table(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     text = options.table_text(pd.DataFrame({f"abcdefg{k}": [12345678] for k in range(9)}))
     assert "\x1b" in text and options.wrapped(text) == text
+    # Columns without a name of their own.
+    assert "12345678" in options.table_text(pd.DataFrame([[1, 12345678]]))
 
 
 def test_lines_of_a_pipe_are_whole(capsys):

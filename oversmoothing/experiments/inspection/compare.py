@@ -93,7 +93,7 @@ class Comparison(Result):
         if "second_layer" in rows:
             held += " The depths differ: the input and the end are compared alone."
         title = f"{second.model} minus {first.model}: {first.inputs}"
-        known = measured(first.images, *self.interval[1:])
+        known = measured(first.images, *self.interval[1:], told=True)
         super().__init__(
             "compare",
             title,

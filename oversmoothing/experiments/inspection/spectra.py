@@ -51,6 +51,7 @@ RANDOM_DIRECTIONS = 32
 # Consensus dominates where its radius is larger by more than the rounding of both in float64: of
 # the eigenvalues, which |h| multiplies, and of 1 + h a.
 _ROUNDING, _OF_SUMS = 1e-9, 4 * float(np.finfo(np.float64).eps)
+MEANS = {"largest radius": "of the discs that hold the eigenvalues of A, over heads and images"}
 
 
 @dataclass(frozen=True)
@@ -210,8 +211,8 @@ def own_dominance(A: NDArray[np.floating], h: Complex) -> dict[str, float]:
 
 @one_thread()
 def certified_attention(model: Model, inputs: Sequence[Any]) -> Result:
-    """A row a case: layer, head, image, verdict, reason, margin, largest radius, seconds; the share
-    certified, what came out, and why the rest is undecided.
+    """Tables `layers` (how often each verdict in each) and `cases` (a row a case: layer, head,
+    image, verdict, reason, margin, largest radius, seconds); why which are undecided.
 
     A case is an attention matrix against its head's H = (W_V W_proj)^T, through the r x r core; the
     d - r zero eigenvalues make a TIE by structure where nothing exceeds modulus 1.
@@ -256,23 +257,25 @@ def certified_attention(model: Model, inputs: Sequence[Any]) -> Result:
     undecided = table[table["verdict"] == Outcome.UNDECIDED]
     share = 100 * (1 - len(undecided) / len(table))
     counts = ", ".join(f"{count} {name}" for name, count in table["verdict"].value_counts().items())
-    says = (
-        f"{len(table)} cases: {share:.1f} % certified ({counts}); largest disc radius median "
-        f"{table['largest_radius'].median():.1e}, worst {table['largest_radius'].max():.1e}; "
-        f"{table['seconds'].median():.2g} s a spectrum (median)"
-    )
-    left = [
-        f"undecided: layer {row.layer}, head {row.head}, image {row.image}: {row.reason}"
-        for row in undecided.itertuples()
+    by_layer = pd.crosstab(table["layer"], table["verdict"]).reset_index().rename_axis(columns=None)
+    by_layer["largest radius"] = table.groupby("layer")["largest_radius"].max().to_numpy()
+    says = [
+        f"{share:.1f} % of {len(table)} cases are certified: {counts}. A case is a head's "
+        "attention on one image with that head's H, as a layer of its own that is repeated.",
+        f"Radii of the discs that hold the eigenvalues of A: the largest has a median of "
+        f"{table['largest_radius'].median():.1e} and is {table['largest_radius'].max():.1e} at "
+        f"worst; {table['seconds'].median():.2g} s a spectrum (median).",
+    ]
+    says += [
+        f"Undecided, {len(own)} of the cases (layer {', '.join(map(str, own['layer'].unique()))}): "
+        f"{reason}."
+        for reason, own in undecided.groupby("reason")
     ]
     images = int(table["image"].nunique())
     return Result(
         "certified_attention",
         f"Certified verdicts on the attention of {model.name}",
-        {"layers": Table(table, {"seconds": "s"})},
-        [
-            Sentence(says, measured(images, of="image")),
-            *(Sentence(each, measured(1, of="image")) for each in left),
-        ],
+        {"layers": Table(by_layer, means=MEANS), "cases": Table(table, {"seconds": "s"})},
+        [Sentence(each, measured(images, of="image")) for each in says],
         {"model": model.name, "images": images},
     )

@@ -54,6 +54,14 @@ def eigendirections(H: Matrix) -> list[Direction]:
     return [Direction.of(value, vector) for value, vector in pairs if value.imag >= 0]
 
 
+def outside_kernel(directions: list[Direction], H: Matrix) -> list[int]:
+    """Which of `eigendirections` are not of H's kernel, whose basis is any: what the nullity of H,
+    by its singular values, leaves of them by size of the eigenvalue (rounding parts its zeros)."""
+    order = np.argsort([abs(each.value) for each in directions], kind="stable")
+    ends = np.cumsum([directions[k].basis.shape[1] for k in order])
+    return sorted(order[ends > len(H) - np.linalg.matrix_rank(H)].tolist())
+
+
 def principal(directions: list[Direction], rule: Rule) -> int:
     """Which dominates: 'power' by |lambda|, 'residual' by |1 + lambda| (N-2605.25619-direction)."""
     shift = 1.0 if rule == "residual" else 0.0
@@ -107,6 +115,13 @@ MOST, STEPS = 20.0, 1500
 # Of the thresholds, in a trained model.
 MULTIPLES = (0.0, 0.5, 1.0, 2.0, 4.0)
 DIRECTIONS = 5
+MEANS = {
+    "multiple": "of each layer's own threshold in the linear layer",
+    "median_alpha": "of the weight of the added head, over layers and directions",
+    "along_u": "the last stream's share along the direction u that it is steered to, of a random "
+    "one's mean; low, high: its 95 % interval over inputs",
+    "elsewhere": "the same along others; else_low, else_high: its interval",
+}
 
 
 @dataclass(frozen=True)
@@ -297,5 +312,5 @@ def on_steering(table: pd.DataFrame, model: str, inputs: int) -> Sentence:
         f"{start['along_u']:.2f} to {end['along_u']:.2f} ({ends}) of what a random direction has; "
         f"that it is above the unsteered one's interval {when}; elsewhere "
         f"{start['elsewhere']:.2f} to {end['elsewhere']:.2f}.",
-        measured(inputs, end["low"], end["high"]),
+        measured(inputs, end["low"], end["high"], told=True),
     )

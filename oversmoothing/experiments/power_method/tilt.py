@@ -29,6 +29,14 @@ from oversmoothing.theory.verdict.answer import number
 
 RANDOM = 200
 RULES = ("|lambda|", "|1 + lambda|")
+MEANS = {
+    "largest": "the rule by which the eigenvalue of H, and its direction, is the principal one",
+    "share_before": "the tokens' mean squared cosine with it in front of the attention, times d "
+    "over its dimension (2 for a complex pair): 1 is a random direction's mean",
+    "tilt": "what the attention adds to it, mean over inputs; low, high: its 95 % interval",
+    "above_random": f"share of {RANDOM} random directions that tilt less, in the mean over inputs",
+    "above_other": "the same of H's other eigendirections, but for its kernel, whose basis is any",
+}
 
 
 class Tilts(Result):
@@ -36,8 +44,8 @@ class Tilts(Result):
 
     tilt, start [layers, 2, inputs]: of the principal direction by |lambda| and by |1 + lambda|,
     and the share in front of the layer. rank_random, rank_other [layers, 2]: the share of random
-    directions, and of H's other eigendirections, whose mean tilt is smaller. values [layers, 2]:
-    the eigenvalues; apart [layers]: whether the two rules name different directions.
+    directions, and of H's other eigendirections outside its kernel, whose mean tilt is smaller.
+    values [layers, 2]: the eigenvalues; apart [layers]: whether the rules' directions differ.
     """
 
     def __init__(
@@ -61,10 +69,11 @@ class Tilts(Result):
             "above_random": rank_random.ravel(),
             "above_other": rank_other.ravel(),
         }
-        tables = {"layers": Table(pd.DataFrame(rows), number="{:.3f}")}
+        tables = {"layers": Table(pd.DataFrame(rows), number="{:.3f}", means=MEANS)}
         sentences = self._sentences()
         if steered is not None:
-            tables["steered"] = Table(steered, shown=[*map(str, steered)], number="{:.3f}")
+            names, means = [*map(str, steered)], steering.MEANS
+            tables["steered"] = Table(steered, shown=names, number="{:.3f}", means=means)
             sentences.append(steering.on_steering(steered, model, inputs))
         super().__init__(
             "tilt",
@@ -111,7 +120,7 @@ class Tilts(Result):
             f"by |1 + lambda| less tilt by |lambda| is {three(mean)} "
             f"({in_words(low, high, inputs, three)})."
         )
-        return [Sentence(says, measured(inputs, low, high)), *said]
+        return [Sentence(says, measured(inputs, low, high, told=True)), *said]
 
 
 def tilts(
@@ -135,10 +144,8 @@ def tilts(
     whole = hasattr(inputs, "shape") or isinstance(inputs, Mapping)
     given: Any = inputs if whole else list(inputs)
     by_norm = steering.scales(model, given)
-    directions = [
-        steering.eigendirections(steering.product(layer, scale))
-        for layer, scale in zip(model.layers, by_norm, strict=True)
-    ]
+    products = [steering.product(*each) for each in zip(model.layers, by_norm, strict=True)]
+    directions = [steering.eigendirections(H) for H in products]
     rng = np.random.default_rng(seed)
     drawn = [steering.random_bases(random, model.width, k, rng) for k in (1, 2)]
     # Of each layer, batch by batch: the share in front of it and the tilt of every eigendirection
@@ -161,14 +168,14 @@ def tilts(
             )
     rank_random, rank_other = np.empty((2, len(parts), 2))
     starts, moved, values = [], [], []
-    for layer, (part, own) in enumerate(zip(parts, directions, strict=True)):
+    for layer, (part, own, H) in enumerate(zip(parts, directions, products, strict=True)):
         start, tilt, lines, planes = (np.concatenate(each) for each in zip(*part, strict=True))
         picks = [steering.principal(own, rule) for rule in ("power", "residual")]
-        means = tilt.mean(0)
+        means, outside = tilt.mean(0), steering.outside_kernel(own, H)
         for k, pick in enumerate(picks):
             alike = planes if own[pick].basis.shape[1] == 2 else lines
             rank_random[layer, k] = (alike.mean(0) < means[pick]).mean()
-            others = np.delete(means, pick)
+            others = means[[each for each in outside if each != pick]]
             rank_other[layer, k] = (others < means[pick]).mean() if len(others) else np.nan
         starts.append(start[:, picks].T)
         moved.append(tilt[:, picks].T)

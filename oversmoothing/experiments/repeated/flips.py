@@ -319,7 +319,7 @@ class Flips(Result):
                 f"{100 * seen.mean():.0f} %. The two agree in {100 * agree:.0f} % "
                 f"({within}); always guessing the more common answer is right in "
                 f"{100 * max(seen.mean(), 1 - seen.mean()):.0f} %.",
-                measured(m, *ends),
+                measured(m, *ends, told=True),
             )
         )
         for name in (GAP, FROZEN):
@@ -330,7 +330,7 @@ class Flips(Result):
                     f"{name}: on held-out inputs R² {each.r2:.2f} "
                     f"({in_words(*ends, each.images, '{:.2f}'.format)}), sign "
                     f"{100 * each.sign:.0f} %, rank correlation {each.spearman:.2f}.",
-                    measured(each.images, *ends),
+                    measured(each.images, *ends, told=True),
                 )
             )
         return lines

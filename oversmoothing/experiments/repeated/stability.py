@@ -215,7 +215,7 @@ def _on_growth(arrays: Growth, layers: pd.DataFrame, distances: pd.DataFrame) ->
         Sentence(
             f"In the direction that grows most, ln of their size grows by {top:.2f} a layer "
             f"({in_words(low, high, inputs, signed)}).",
-            measured(inputs, low, high),
+            measured(inputs, low, high, told=True),
         ),
         Sentence(f"The formula for nearly equal tokens (T8c) {reach}.", measured(inputs)),
     ]

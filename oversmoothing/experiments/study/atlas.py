@@ -156,6 +156,14 @@ def in_all(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+MEANS = {
+    "norm": "whether the norm in front of the attention is folded into W_V",
+    "eigenvalues": "without exact zeros, in all layers",
+    "in the disc, %": "those with |h + 1/2| <= 1/2, where tokens stay apart under every attention",
+    "asymmetry": "||H - H^T|| / ||H + H^T||, mean over layers; random: of independent entries",
+    "below random": "in how many layers it is smaller than that of independent entries",
+    "cos(H_start, H_end)": "cosine of H to what it was before training, 1 where it did not turn",
+}
 VERSION = 1
 # Column -> what it is, in the order of the file. A change of any is another VERSION.
 SCHEMA = {
@@ -175,6 +183,7 @@ SCHEMA = {
     "consensus": "share of inputs on which it dominates A_h and H_h",
     "made": "version of the program",
 }  # fmt: skip
+OF_LAYERS = ("negative", "disc", "alignment", "asymmetry", "sink", "consensus")
 _TEXT = ("model", "revision", "weights", "modality", "inputs_hash", "made")
 _SHARES = ("negative", "disc", "negative_unfolded", "sink", "consensus")
 _WHOLE = ("schema", "layers", "layer", "head", "heads", "d", "r", "eigenvalues", "inputs")
@@ -262,9 +271,13 @@ def spectrum(layer: Layer, head: int | None) -> dict[str, float]:
 
 
 def eigenvalues(layer: Layer, head: int | None, gained: bool = True) -> Complex:
-    """Those of H without the exact zeros of its rank: of a head through its r x r core."""
+    """Those of H without the exact zeros that its rank and its features of weight 0 make: of a head
+    through its r x r core."""
     W_V, W_O = with_gain(layer, gained)
     left, right = together(W_V, W_O) if head is None else (W_V[head], W_O[head])
+    # A feature that is not read (its gain is 0) or not written makes one zero more.
+    if (live := left.any(1) & right.any(0)).any():
+        left, right = left[live], right[:, live]
     product = right @ left if left.shape[1] < left.shape[0] else left @ right
     values: Complex = np.linalg.eigvals(product).astype(np.complex128)
     return values
@@ -277,7 +290,7 @@ def _attended(model: Model, inputs: Any) -> dict[str, list[Array]]:
         name: [[] for _ in model.layers] for name in ("sink", "consensus")
     }
     values = [
-        [np.append(h, [0.0] * (layer.width < model.width)) for h in
+        [np.append(h, [0.0] * (len(h) < model.width)) for h in
          (eigenvalues(layer, head) for head in range(layer.number))]
         for layer in (each.kept() for each in model.layers)
     ]  # fmt: skip
@@ -388,7 +401,12 @@ def atlas(rows: pd.DataFrame) -> Result:
     return Result(
         "atlas",
         f"H of {len(table)} trained models, layer by layer and head by head",
-        {"models": Table(table, shown=[str(name) for name in table]), "rows": Table(rows)},
+        {
+            "models": Table(
+                table, shown=[*map(str, table)], means={name: SCHEMA[name] for name in OF_LAYERS}
+            ),
+            "rows": Table(rows),
+        },
         said or [Sentence("No model of images or text is here.", UNTESTED)],
         {"schema": VERSION},
         details={"columns": dict(SCHEMA)},

@@ -41,6 +41,12 @@ from oversmoothing.theory.verdict.verdict import heads_verdict
 Attention = NDArray[np.floating]
 
 CLASSES = (*head_values.CLASSES, "undecided")
+MEANS = {
+    "reading": "what one case is, E1 an input, layer and head, E2 an input and layer with the mean "
+    "over heads, E3 with all heads as they are, E4 with each eigenvalue h of H alone",
+    "class": "the a of A whose |1 + h a| is largest: 1 (consensus), that of smallest real part, "
+    "another; tie: equal, by zeros of H or to rounding",
+}
 SHOWN = ("reading", "class", "count", "cases", "images", "percent", "percent_low", "percent_high")
 
 
@@ -302,9 +308,11 @@ def readings(
         "readings",
         f"{model.name}: which eigenvalue dominates its layers (Table 1 of the paper)?",
         {
-            "readings": Table(table, dict.fromkeys(SHOWN[-3:], "%"), SHOWN, "{:.2f}"),
+            "readings": Table(table, dict.fromkeys(SHOWN[-3:], "%"), SHOWN, "{:.2f}", means=MEANS),
             "value_spectra": Table(spectra),
-            "eigenvalues": Table(overall, shown=[*map(str, overall)], number="{:.1f}"),
+            "eigenvalues": Table(
+                overall, shown=[*map(str, overall)], number="{:.1f}", means=atlas.MEANS
+            ),
         },
         sentences,
         {"model": model.name, "norm": folding, "costly_inputs": costly_inputs},

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,6 +37,7 @@ Kind = Literal["number", "integer", "truth", "text"]
 RESERVED = ("words", "form", "provenance")
 # What the form says of a table, beside its rows.
 _SAID_OF_A_TABLE = ("kinds", "units", "shown", "number", "few")
+NAN = math.nan
 # Rows of a table beyond which a terminal does not show it: the files have it.
 LONG = 100
 
@@ -45,7 +45,8 @@ LONG = 100
 @dataclass(frozen=True)
 class Evidence:
     """What carries a sentence: a proof of `statement`, a measurement on `number` inputs (or what
-    else `of` counts) with its 95 % interval where there is one, or nothing yet."""
+    else `of` counts) with its 95 % interval where there is one, or nothing yet. told: the sentence
+    itself gives the interval, as rounded and in the unit that it has."""
 
     kind: Literal["proved", "measured", "untested"]
     statement: str = ""
@@ -53,6 +54,7 @@ class Evidence:
     of: str = "input"
     low: float = math.nan
     high: float = math.nan
+    told: bool = False
 
     def __post_init__(self) -> None:
         if self.kind == "proved" and not self.statement:
@@ -68,7 +70,7 @@ class Evidence:
         if self.kind == "proved":
             return f"proved: {self.statement}"
         counted = f"{self.number} {self.of}{'s' * (self.number != 1)}"
-        if math.isnan(self.low):
+        if self.told or math.isnan(self.low):
             return f"measured on {counted}"
         return f"measured on {counted}, 95 % interval {self.low:.3g} to {self.high:.3g}"
 
@@ -90,10 +92,10 @@ def proved(statement: str) -> Evidence:
 
 
 def measured(
-    number: int, low: float = math.nan, high: float = math.nan, of: str = "input"
+    number: int, low: float = NAN, high: float = NAN, of: str = "input", told: bool = False
 ) -> Evidence:
     """On `number` independent inputs; low, high: the 95 % interval of what the sentence gives."""
-    return Evidence("measured", "", number, of, low, high)
+    return Evidence("measured", "", number, of, low, high, told)
 
 
 UNTESTED = Evidence("untested")
@@ -113,17 +115,15 @@ class Sentence:
         object.__setattr__(self, "evidence", evidence)
 
     def __str__(self) -> str:
-        words = "; ".join(map(str, self.evidence))
-        if "95 % interval" in self.says:
-            words = re.sub(", 95 % interval [^;]*", "", words)
-        return f"{self.says} [{words}]"
+        return f"{self.says} [{'; '.join(map(str, self.evidence))}]"
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """Rows with the unit of each column; a column that `units` leaves out is a plain number or
-    word. shown: the columns that a terminal and a page show (none: all); number: how these write a
-    float; few: whether a terminal shows some of the rows alone, evenly spaced.
+    word. shown: the columns that a terminal and a page show (none: all); means: of those whose
+    names do not say it what they are, written beneath; number: how these write a float; few:
+    whether a terminal shows some of the rows alone, evenly spaced.
 
     A column holds floats, whole numbers of any size, truth values or text (of which some may be
     missing). Raises `InputError` for a column of several kinds, columns of one name, a table
@@ -135,13 +135,15 @@ class Table:
     shown: Sequence[str] = ()
     number: str = "{:.3g}"
     few: bool = False
+    means: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, Kind] = field(init=False)
 
     def __post_init__(self) -> None:
         names = list(self.rows.columns)
         if not names or len(set(names)) < len(names) or not all(isinstance(n, str) for n in names):
             raise InputError(f"a table needs columns with different names, not {names}")
-        if unknown := [name for name in (*self.units, *self.shown) if name not in names]:
+        given = (*self.units, *self.shown, *self.means)
+        if unknown := [name for name in given if name not in names]:
             raise InputError(f"the table has no column '{unknown[0]}': it has {', '.join(names)}")
         both = {name: _of_one_kind(name, self.rows[name]) for name in names}
         rows = pd.DataFrame({name: each for name, (_, each) in both.items()})
@@ -155,6 +157,10 @@ class Table:
         rows = self.rows.iloc[few(len(self.rows))] if self.few else self.rows
         shown = () if wide else self.shown
         return rows[list(shown or self.rows)].rename(columns=units)
+
+    def legend(self) -> list[str]:
+        """`means`, a line each."""
+        return [f"  {name}: {said}" for name, said in self.means.items()]
 
     def to_json_object(self) -> list[dict[str, Any]]:
         """A row as a JSON object, numbers as `json_number` writes them."""
@@ -264,7 +270,7 @@ class Result:
         # The main table, and those of the others that say what of them is shown.
         main, *others = self.tables.values()
         drawn = [
-            as_text(each.for_reader(wide), each.number.format)
+            "\n".join([as_text(each.for_reader(wide), each.number.format), *each.legend()])
             for each in (main, *(other for other in others if other.shown))
             if each.few or len(each.rows) <= LONG
         ]
