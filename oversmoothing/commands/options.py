@@ -282,14 +282,14 @@ def table_text(frame: pd.DataFrame, number: Callable[[float], str] | None = None
 
     terminal = console.Console()
     parts: list[list[tuple[int, Literal["left", "right"], list[str]]]] = [[]]
-    for name, column in ((str(key), each) for key, each in frame.items()):
-        cells = [_cell(each, number and in_column(name, number)) for each in column]
+    for name, held in ((str(key), each) for key, each in frame.items()):
+        cells = [_cell(each, number and in_column(name, number)) for each in held]
         longest = max([8, *map(len, "\n".join(cells).split("\n"))])
         head = fill(name.replace("_", "_ "), longest, break_long_words=False).replace("_ ", "_")
         width = max(map(len, "\n".join([head, *cells]).split("\n"))) + 2
         if parts[-1][1:] and sum(each for each, *_ in parts[-1]) + width >= terminal.width:
             parts.append(parts[0][:1])
-        numeric = pd.api.types.is_numeric_dtype(column)
+        numeric = pd.api.types.is_numeric_dtype(held)
         parts[-1].append((width, "right" if numeric else "left", [head, *cells]))
     with terminal.capture() as capture:
         for part in parts:

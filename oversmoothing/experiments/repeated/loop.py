@@ -46,6 +46,7 @@ from oversmoothing.experiments.repeated.predictors import (
     LINE,
     LOCAL,
     LOOKED_AT,
+    MEANS,
     choose,
     few_tokens,
     from_law,
@@ -66,26 +67,6 @@ from oversmoothing.theory.support.sizes import Array
 SHOWN = ("blocks", "start", "exponent", "law's end", "end", "slope", "clusters", "loops to .2",
          "by the law", "outcome")  # fmt: skip
 UNITS = dict.fromkeys(("start", "law's end", "end"), "HFC/LFC")
-MEANS = {
-    "exponent": "of HFC/LFC over loops by the local law near equal tokens, where it has settled",
-    "law's end": "by that law from the same start",
-    "slope": "of ln HFC/LFC over ln loops in the last doubling of the loops",
-    "clusters": "of tokens with cosine 0.95 at the end",
-    "loops to .2": "to HFC/LFC of 0.2 as run: inf where half of the inputs do not get there",
-    "by the law": "the loops to 0.2 by that law, beyond those that were run too",
-}
-OF_SCORES = {
-    "agree": "share of runs in which it is right on collapse; _low, _high: its 95 % interval",
-    "rank": "rank correlation with HFC/LFC at the end",
-    "error": "median of |ln HFC/LFC predicted - measured|",
-    "base": "what always guessing the more common outcome has of agree",
-}
-OF_RECALL = {
-    "moved": "by the last loop, of the stream's length",
-    "growth": "of ln of that length over ln loops in the last half: 1 is linear",
-    "apart": "largest distance of the ends of three starts, of the stream's length",
-    "radius": "of the derivative at the end, estimated: below 1 the fixed point attracts",
-}
 COLUMNS = 4
 KINDS = {
     "collapsed": "blue",
@@ -132,11 +113,9 @@ class Loops(Result):
             "loop",
             title,
             {
-                "by_group": Table(self._by_group(rows), UNITS, SHOWN, means=MEANS),
+                "by_group": Table(self._by_group(rows), UNITS, SHOWN, means=MEANS["by_group"]),
                 "runs": Table(runs),
-                "predictors": Table(
-                    table, shown=[*map(str, table)], number="{:.2f}", means=OF_SCORES
-                ),
+                "predictors": Table(table, {}, list(table), "{:.2f}", means=MEANS["predictors"]),
             },
             self._sentences(rows),
             {"model": model, "groups": groups, "loops": loops, "seed": seed},
@@ -147,8 +126,7 @@ class Loops(Result):
                     "predictor": chosen.name,
                     "choosing_half": {n: json_row(asdict(s)) for n, s in chosen.on_choice.items()},
                     "score_on_the_others": json_row(asdict(chosen.score)),
-                    "blocks": chosen.blocks,
-                    "inputs": chosen.inputs,
+                    "blocks": chosen.blocks, "inputs": chosen.inputs,
                 },
             },
             picture=lambda: self._drawn(title, rows),
@@ -404,7 +382,7 @@ def recalled(
     return Result(
         "recall",
         f"{model.name}: blocks looped {loops} times with recall {recall:g}",
-        {"runs": Table(table, dict.fromkeys(("start", "end"), "HFC/LFC"), means=OF_RECALL)},
+        {"runs": Table(table, dict.fromkeys(("start", "end"), "HFC/LFC"), means=MEANS["recall"])},
         [Sentence(_words(table, recall), measured(seen))],
         {"model": model.name, "recall": recall, "loops": loops, "seed": seed},
     )

@@ -150,6 +150,29 @@ def _apart(X: Tensor, Y: Tensor) -> float:
 LOCAL, GAP, EARLY = "local law (T12)", "spectral gap (paper)", "first loops, carried on"
 FEW = (4, 8, 16)
 LOOKED_AT = 8
+# What columns of the tables of `loop` and, of recall, of its `runs` are.
+MEANS = {
+    "by_group": {
+        "exponent": "of HFC/LFC over loops by the local law near equal tokens, where it has settled",
+        "law's end": "by that law from the same start",
+        "slope": "of ln HFC/LFC over ln loops in the last doubling of the loops",
+        "clusters": "of tokens with cosine 0.95 at the end",
+        "loops to .2": "to HFC/LFC of 0.2 as run: inf where half of the inputs never do",
+        "by the law": "the loops to 0.2 by that law, beyond those that were run too",
+    },
+    "predictors": {
+        "agree": "share of runs in which it is right on collapse; _low, _high: its 95 % interval",
+        "rank": "rank correlation with HFC/LFC at the end",
+        "error": "median of |ln HFC/LFC predicted - measured|",
+        "base": "what always guessing the more common outcome has of agree",
+    },
+    "recall": {
+        "moved": "by the last loop, of the stream's length",
+        "growth": "of ln of that length over ln loops in the last half: 1 is linear",
+        "apart": "largest distance of the ends of three starts, of the stream's length",
+        "radius": "of the derivative at the end, estimated: below 1 the fixed point attracts",
+    },
+}
 
 
 def few_tokens(number: int) -> str:
