@@ -115,7 +115,7 @@ class Loops(Result):
             {
                 "by_group": Table(self._by_group(rows), UNITS, SHOWN, means=MEANS["by_group"]),
                 "runs": Table(runs),
-                "predictors": Table(table, {}, list(table), "{:.2f}", means=MEANS["predictors"]),
+                "predictors": Table(table, {}, [*map(str, table)], "{:.2f}", means=MEANS["scores"]),
             },
             self._sentences(rows),
             {"model": model, "groups": groups, "loops": loops, "seed": seed},

@@ -153,14 +153,14 @@ LOOKED_AT = 8
 # What columns of the tables of `loop` and, of recall, of its `runs` are.
 MEANS = {
     "by_group": {
-        "exponent": "of HFC/LFC over loops by the local law near equal tokens, where it has settled",
+        "exponent": "of HFC/LFC over loops by the local law near equal tokens, if settled",
         "law's end": "by that law from the same start",
         "slope": "of ln HFC/LFC over ln loops in the last doubling of the loops",
         "clusters": "of tokens with cosine 0.95 at the end",
         "loops to .2": "to HFC/LFC of 0.2 as run: inf where half of the inputs never do",
         "by the law": "the loops to 0.2 by that law, beyond those that were run too",
     },
-    "predictors": {
+    "scores": {
         "agree": "share of runs in which it is right on collapse; _low, _high: its 95 % interval",
         "rank": "rank correlation with HFC/LFC at the end",
         "error": "median of |ln HFC/LFC predicted - measured|",
