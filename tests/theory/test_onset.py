@@ -32,6 +32,7 @@ HIDDEN = "The dominant modes do not lead this X_0 from the start"
 
 
 TINY, SMALL = Fraction(1, 10**30), Fraction(1, 2**20)
+SLOW = Fraction(1, 2 * 10**13)
 REST, STAYS = Fraction(3, 10**20), 1 - Fraction(3, 10**20)
 
 
@@ -69,6 +70,10 @@ REST, STAYS = Fraction(3, 10**20), 1 - Fraction(3, 10**20)
     # By sqrt 3 in the first layers, but by 1/3 and 9 in turn around layer 12,000.
     row("a slow turn", "1/2 1/2; 1/2 1/2", "-0.9999 -9; 1/3 -0.9999", "1026 5; -974 5", "exact",
         tends_to="zero", shows_from=7.0),
+    # It turns by 1e-8 a layer, in whose course HFC/LFC rises at layers beyond a thousand million.
+    row("a turn slower than is looked for", [[1 - SLOW, SLOW], [SLOW, 1 - SLOW]],
+        "1 1/100; -1e-14 1", "1 2; -9/10 -20000001/10000000", "exact", tends_to="zero",
+        shows_from=None),
 )  # fmt: skip
 def test_T4e_a_start_shows_what_decides_from_this_layer_on(A, H, X0, by, said):
     holds(A, H, X0, by, said)

@@ -10,7 +10,7 @@ hide them for long. The number is a layer:
 - else the first layer from which the leading terms are at least as large as the rest.
 
 Sizes that agree to twelve digits count as equal here, and leading multipliers within 1e-7 of one
-another as one.
+another as one: where these are known to differ, no layer is named from which HFC/LFC falls.
 
 A bound of the rest gives a layer past which nothing changes any more. Up to `EACH` layers before it
 are looked at one by one; of more, `_PER_OCTAVE` between a depth and twice that depth, and the
@@ -52,7 +52,8 @@ class Series:
 
     rate: complex [m], log of mu over that leading one: real part 0 for the leading modulus, -inf
     for mu = 0 (a term that is there at L = k alone). power: k, float [m]. size: the logarithm of a
-    norm, float [m]. leads: bool [m]. combine: weights [m] -> their sum of the G, of norm 1.
+    norm, float [m]. leads: bool [m]. combine: weights [m] -> their sum of the G, of norm 1. exact:
+    whether different mu are different numbers, not one that rounding parts.
     """
 
     rate: Complex
@@ -60,6 +61,7 @@ class Series:
     size: Array
     leads: NDArray[np.bool_]
     combine: Callable[[Complex], Complex]
+    exact: bool = False
 
     @property
     def lead_power(self) -> float:
@@ -153,10 +155,11 @@ class Series:
         """log of the norm of the leading terms alone over the root of their mean square, without
         their power of L, before and after the layers `_LOOKS`; zeros where they do not turn."""
         still = np.zeros((2, len(_LOOKS)))
+        slow = self.exact and len(np.unique(self.rate.imag[self.leads])) > len(self._phases)
+        if slow or len(self._phases) > _MOST_TURNING:
+            raise LostError
         if len(self._phases) == 1:
             return still
-        if len(self._phases) > _MOST_TURNING:
-            raise LostError
         phases, units = zip(*self._phases, strict=True)
         gram = np.array([[np.vdot(x, y) for y in units] for x in units])
         w = np.exp(1j * np.multiply.outer(_LOOKS, phases))

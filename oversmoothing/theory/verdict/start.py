@@ -271,7 +271,7 @@ def series(part: Part, exponent: int = 0) -> Series:
             unit = [complex((x / size).mid()) for x in G]
             rows.append((rate, float(power), log_size, among, unit))
     rates, powers, sizes, leads, units = map(np.array, zip(*rows, strict=True))
-    return Series(rates, powers, sizes, leads, lambda w: w @ units)
+    return Series(rates, powers, sizes, leads, lambda w: w @ units, exact=True)
 
 
 def _log_quotient(first: Eigenvalue, second: Eigenvalue, order: Any) -> flint.arb:
