@@ -123,8 +123,7 @@ def certify(
     how = f"How: {made.reason}; {made.method}."
     said = in_lines(Outcome(claim["verdict"]), "certified", numbers, how, more)
     print(opt.wrapped(said if made.vanishes is False else vanishing(said, bool(made.vanishes))))
-    if path is not None:
-        print(f"wrote {path}")
+    print("no certificate written: give --out FILE" if path is None else f"wrote {path}")
 
 
 def check(

@@ -11,10 +11,12 @@ import pandas as pd
 import pytest
 import torch
 import transformers
+from matplotlib.figure import Figure
 from torch import Tensor
 
 import oversmoothing
 from oversmoothing import InputError, inspect, open_model
+from oversmoothing.experiments.inspection import plots
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.inspection.heads_and_why import (
@@ -24,7 +26,6 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     worst_heads,
 )
 from oversmoothing.experiments.inspection.observe import Observer
-from oversmoothing.experiments.inspection.plots import draw_tokens
 from oversmoothing.experiments.inspection.states import (
     ALONE,
     clusters,
@@ -150,7 +151,7 @@ def test_without_a_closer_look_there_is_none(tmp_path):
 
 
 def images_of(report_tokens: pd.DataFrame, shown: Tensor | np.ndarray | None) -> int:
-    figure = draw_tokens(report_tokens, None if shown is None else np.asarray(shown), "t")
+    figure = plots.draw_tokens(report_tokens, None if shown is None else np.asarray(shown), "t")
     return sum(len(axis.get_images()) for axis in figure.axes)
 
 
@@ -276,6 +277,10 @@ def test_a_head_that_measures_more_is_named_though_its_interval_holds_0():
     assert f" 1 are undecided on these {FEWEST} inputs: more may name other heads" in said
     few = of_heads(table_of_heads(), 2)
     assert "2 inputs looked at closely" in few and "layer" not in few
+    axis = (figure := Figure()).subplots()  # without an interval a head is white
+    bare = {"log_change_low": [np.nan, -0.1, np.nan], "log_change_high": [np.nan, -0.02, np.nan]}
+    plots._heads(figure, axis, table_of_heads(**bare))
+    assert axis.collections[0].get_array().ravel().tolist() == [0.0, -0.07, 0.0]
     none = of_heads(table_of_heads(log_change_high=[0.003, 0.1, 0.2]), FEWEST)
     assert "No head is seen to smooth" in none and "(-0.095) measures most" in none
 
@@ -284,15 +289,13 @@ def test_a_spectrum_that_contradicts_the_measurement_is_said_not_to_explain_it()
     against = why_heads(table_of_heads(), cls=True)
     assert "Layer 1 head 1: its spectrum does not explain it (margin -0.16)" in against
     assert "entropy of its rows is 0.66" in against and "25 % of its attention is on CLS" in against
-    with_it = why_heads(table_of_heads(share=[np.nan, 1.0, 0.0], margin=[np.nan, 0.2, 0.0]))
+    decoder = table_of_heads(share=[np.nan, 1.0, 0.0], margin=[np.nan, 0.2, 0.0])
+    with_it, why = why_heads(decoder), why_heads(decoder, causal=True)
     assert "its spectrum agrees (margin +0.20)" in with_it and "entropy" not in with_it
     assert "Margins above 0 have 1 of the 1 heads that smooth, and 0 of the 1 that" in with_it
     assert "Margins above 0" not in against
     assert why_heads(table_of_heads(), cls=True, causal=True) == against
-    decoder = table_of_heads(share=[np.nan, 1.0, 0.0], margin=[np.nan, 0.2, 0.0])
-    assert "each head whose spectrum was taken smooths or ties by it" in why_heads(
-        decoder, causal=True
-    )
+    assert "each head whose spectrum was taken smooths or ties by it" in why
     # A head of full rank may have one: then the sentence would be false.
     other = table_of_heads(share=[np.nan, 1.0, 0.0], margin=[np.nan, 0.2, -0.1])
     assert "its spectrum agrees" in why_heads(other, causal=True)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -249,9 +250,9 @@ def test_the_map_has_every_head_and_answers_to_the_keyboard(chromium, pages):
                     cell = in_map(web, layer, head)
                     assert cell.inner_text() == written(value)
                     low, high = (grid[f"log_change_{end}"][layer, head] for end in ("low", "high"))
-                    if name == "log_change" and value:  # no colour where the interval holds 0
+                    if name == "log_change" and value:  # none where the interval holds 0
                         share = cell.evaluate("(x) => Number(x.style.getPropertyValue('--share'))")
-                        assert (share == 0) == (low <= 0 <= high)
+                        assert (share == 0) == (not (low > 0 or high < 0))
             depth = len(report.by_attention)
             assert web.locator("#said-map").inner_text().startswith(f"Layer {depth}, head 0: ")
             for svg in web.locator("svg.chart").all():
@@ -298,12 +299,14 @@ def test_the_slider_stays_in_sight_of_what_it_moves(chromium, pages):
             assert box is not None and 0 <= box["y"] < PHONE[1]
 
 
-def test_blue_smooths_in_the_map(chromium, pages):
-    report, path = pages["image"]
+def test_blue_smooths_in_the_map(chromium, pages, tmp_path):
+    report = pages["image"][0]
     change = report.heads["log_change"]
-    with opened(chromium, path) as work:
-        for k, value in enumerate(change):
-            layer, head = report.heads["layer"][k], report.heads["head"][k]
+    told = replace(report, heads=report.heads.assign(log_change_low=change, log_change_high=change))
+    with opened(chromium, told.save(tmp_path)["html"]) as work:
+        for layer, head, value in zip(
+            report.heads["layer"], report.heads["head"], change, strict=True
+        ):
             style = in_map(work.page, layer, head).get_attribute("style") or ""
             assert ("--smooths" if value < 0 else "--sharpens") in style
             share = float(re.findall(r"--share: ([\d.e-]+)", style)[0])

@@ -28,9 +28,9 @@
   // Negative smooths of a change of HFC/LFC, positive of a margin; a share is dark where it is large.
   const SIDES = { log_change: ["--smooths", "--sharpens"], margin: ["--sharpens", "--smooths"] };
 
-  // Whether the interval of an effect holds 0: it has no colour.
+  // An effect has a colour only where its interval, if there is one, leaves 0 out.
   const ends = ["low", "high"].map((end) => table.column(`log_change_${end}`));
-  const open = (name, index) => name === "log_change" && ends[0][index] <= 0 && ends[1][index] >= 0;
+  const open = (name, index) => name === "log_change" && !(ends[0][index] > 0 || ends[1][index] < 0);
 
   function draw() {
     const name = find("of-map").value, sides = SIDES[name], values = table.column(name);

@@ -234,7 +234,7 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
     if inputs < FEWEST:
         return (
             f"Which heads smooth is not known: {inputs} input{'s' * (inputs > 1)} looked at "
-            f"closely, {FEWEST} are needed (give more inputs, lines of a text, or --budget all)."
+            f"closely, {FEWEST} are needed. Give {FEWEST} or more with --budget all."
         )
     smoothing, worst = heads[heads["log_change_high"] < 0], worst_heads(heads)
     most, least = (0.0, 0.0) if worst.empty else worst["log_change"].iloc[[0, -1]]

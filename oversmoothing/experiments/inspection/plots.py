@@ -145,12 +145,12 @@ def _tilt(axis: Axes, inner: pd.DataFrame) -> None:
 
 def _heads(figure: Figure, axis: Axes, heads: pd.DataFrame) -> None:
     """What every head does to ln HFC/LFC by being there: blue smooths, orange sharpens; white
-    where its interval holds 0."""
+    where its interval holds 0, or there is none."""
     if heads.empty:
         axis.text(0.5, 0.5, "no heads were looked at", ha="center", transform=axis.transAxes)
         return
-    open_ = (heads["log_change_low"] <= 0) & (heads["log_change_high"] >= 0)
-    shown = heads.assign(log_change=heads["log_change"].mask(open_, 0.0))
+    told = (heads["log_change_low"] > 0) | (heads["log_change_high"] < 0)
+    shown = heads.assign(log_change=heads["log_change"].where(told, 0.0))
     grid = shown.pivot(index="head", columns="layer", values="log_change")
     reach = max(float(np.nanmax(np.abs(grid.to_numpy()))), 1e-12)
     colours = LinearSegmentedColormap.from_list(

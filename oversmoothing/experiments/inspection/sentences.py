@@ -84,12 +84,12 @@ def does_it(
     elif outcome.certainty == "cannot tell":
         short = f"These {inputs} do not show whether it smooths or sharpens."
     elif not outcome.sure and outcome.least is not None and outcome.most is not None:
-        # Beside a change of one direction that is told "no notable change" would read as none.
         names = {grade: name for grade, (_, name) in GRADES.items()}
-        names[Grade.NONE] = f"a change by less than the factor {math.exp(MILD):.3g}"
+        # Beside a change of one direction that is told "no notable change" would read as none.
+        names[Grade.NONE] = f"a small change (less than a factor of {math.exp(MILD):.3g})"
         others = [names[k] for k in Grade if outcome.least <= k <= outcome.most]
         others.remove(names[outcome.grade])
-        short += f" The 95 % intervals over {inputs} also allow {' or '.join(others)}."
+        short += f" It could also be {' or '.join(others)}, by the 95 % intervals over {inputs}."
     ends = in_words(outcome.low, outcome.high, outcome.inputs, factor_text)
     moved = (
         f"HFC/LFC (differences between tokens over what they share) goes from {first:.3g} to "
