@@ -7,6 +7,7 @@ has to be: containment there, and a factor that it may not exceed.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +17,8 @@ import oversmoothing
 from oversmoothing.theory.layer.attention import communicating
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.rounding import Bounded, solved
-from oversmoothing.theory.spectra.layer_discs import attention_by_parts, product_within
+from oversmoothing.theory.spectra.discs import Discs
+from oversmoothing.theory.spectra.layer_discs import attention_by_parts, pair_moduli, product_within
 from oversmoothing.theory.verdict.by_discs import cell_discs, operator_within
 from oversmoothing.theory.verdict.disc_modes import DiscModes, left_vectors, rank_at_least
 from oversmoothing.theory.verdict.disc_start import DiscStart
@@ -137,9 +139,32 @@ def test_T4c_the_zeros_of_a_head_leave_a_part_of_the_state_whatever_its_scale():
     # W^2 = 0 and A^2 = A: X_L = X_0 + L A X_0 W, though all eigenvalues of W are exact zeros.
     found = oversmoothing.verdict(A=[[1.0, 0.0], [1.0, 0.0]], W=([[1.0], [0.0]], [[0.0, 1.0]]))
     assert (found.verdict, found.tends_to, found.limit_rank) == ("TIE", "zero", 1)
-    # The part that stays is at consensus: what decides is not in it.
-    start = DiscStart(cell, np.array([[1.0, 3.0], [2.0, 3.0]]))
-    assert start.decided(oversmoothing.verdict(A=A, W=factors).verdict).outcome == "UNDECIDED"
+    # The part that stays is at consensus, or pi^T of it is 0, or 1 - 2 may be larger: all is open.
+    twice = cell_discs(Layer.of(np.eye(2), factors=(factors[0], 4 * factors[1])))
+    for M, start in (
+        (cell, [[1, 3], [2, 3]]),
+        (cell, [[1, 2], [2, -1]]),
+        (twice, [[1, 3], [1, 5]]),
+    ):
+        found = DiscStart(M, np.array(start, dtype=float)).decided(Outcome.TIE)
+        assert found.outcome == "UNDECIDED"
+    # Of a square head the core is no smaller than W = diag(1/2, -3/4).
+    square = np.array([[0.0, 0.5], [-0.75, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])
+    for X0, said in (
+        ([[2.0, 0.0], [1.0, 0.0]], "SMOOTHING"),
+        ([[0.0, 2], [0, 1]], "NON_SMOOTHING"),
+    ):
+        assert oversmoothing.verdict(A=[[0.7, 0.3], [0.3, 0.7]], W=square, X0=X0).verdict_x0 == said
+
+
+def test_T4_a_component_of_discs_leads_wherever_in_it_its_eigenvalues_are():
+    """|1 + h| from 1.999 to 2.0046 in one of three discs, and about 2.002 beside it."""
+    h = np.array([1.0, 1.0018, 1.0036, -3.002])
+    cell = cell_discs(Layer.of([[0.5, 0.5], [0.25, 0.75]], np.diag(h)))
+    value = Discs(h + 0j, np.array([1e-3, 1e-3, 1e-3, 1e-6]), np.array([0, 0, 0, 1]))
+    fixed, moving = pair_moduli(cell.attention, value)
+    modes = DiscModes(replace(cell, value=value, consensus=fixed, quotient=moving))
+    assert {mode.value.columns for mode in modes.leading()[0]} == {(0, 1, 2), (3,)}
 
 
 LIFTED = """two, alike, circulant, two pairs, causal, defective, turning, causal, dyadic, swapping,

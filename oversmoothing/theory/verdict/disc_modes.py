@@ -71,7 +71,7 @@ class DiscMode:
         part = x @ Bounded(h.centres[[*j]], h.radii[[*j]])
         mu = 1 + part.value
         reach = float(part.error) + 8 * UNIT * (1 + abs(mu))
-        return len(j) > 1 or bool(min(abs(mu.real), abs(mu.imag)) <= reach)
+        return bool(min(abs(mu.real), abs(mu.imag)) <= reach)
 
 
 class DiscModes:

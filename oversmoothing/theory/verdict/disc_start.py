@@ -69,9 +69,9 @@ class DiscStart(disc_modes.DiscModes):
         return NOTHING
 
     def contains(self, mode: disc_modes.DiscMode) -> bool:
-        side, value = mode.attention, mode.value
-        one = len(value) == 1 and (len(side) == 1 or side.consensus)
-        return one and self._present(side.columns[0], value.columns[0], side.consensus)
+        # Of several that a component holds no eigenvector is proved.
+        side = mode.attention
+        return self._present(side.columns[0], mode.value.columns[0], side.consensus)
 
     def _of_some_tokens(self, rest: float) -> bool:
         """Whether tokens that attend to none but themselves show a mode that outgrows `rest`.
