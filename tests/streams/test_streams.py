@@ -21,6 +21,7 @@ from oversmoothing import InputError
 from oversmoothing.theory.numbers.exact import to_fractions
 from oversmoothing.theory.spectra.discs import Discs
 from oversmoothing.theory.streams.stream_modes import (
+    EnclosedRadii,
     agreement_depth,
     compare_moduli,
     contractions,
@@ -256,6 +257,30 @@ def test_streams_do_not_stay_apart_beside_a_state_with_a_jordan_block(more, a: f
     # Without a Jordan block, R = I and H = 0, they do.
     still = read_streams(R=[[1, 0], [0, 1]], A=[[a, 1 - a], [1 - a, a]], H=[[0.0]])
     assert stream_verdict(still, certified=a == 0.7).streams_become_one is False
+
+
+@cases(
+    "shared, consensus, quotient, repeated, verdict",
+    (3, 1, 2, False, "TIE"), (3, 2, 1, False, "TIE"), (1, 3, 2, False, "SMOOTHING"),
+    (2, 2.05, 1, False, "UNDECIDED"), (2, 1, 2.05, False, "UNDECIDED"),
+    (1, 2, 1.5, True, "TIE"), (1, 2.05, 2, True, "UNDECIDED"), (1, 2, 3, True, "NON_SMOOTHING"),
+)  # fmt: skip
+def test_radii_known_to_a_tenth_decide_where_they_are_apart(
+    shared, consensus, quotient, repeated, verdict
+) -> None:
+    balls = (flint.arb(x, 0.1) for x in (shared, consensus, quotient))
+    found = EnclosedRadii(*balls, repeated=repeated)
+    assert found.outcome() == verdict
+    # Where 1 repeats in A, differences have all that consensus has.
+    assert found.rho_quotient.contains(max(shared, quotient, consensus if repeated else 0))
+
+
+@pytest.mark.parametrize("a", [0.75, 0.7])
+def test_T13a_equal_streams_that_lead_say_nothing_of_their_differences(a: float) -> None:
+    """q^T 1 = 0: equal streams go like 3/4, differences like 1/4 + 3/10, or so."""
+    more: dict[str, Any] = {"R": [[0.5, 0.25], [0.25, 0.5]], "p": [1, 2], "q": [1, -1]}
+    case = read_streams(A=[[a, 1 - a], [1 - a, a]], H=[[-0.3]], **more)
+    assert stream_verdict(case, certified=a == 0.7).streams_become_one is None
 
 
 def test_a_radius_of_which_rounding_leaves_no_digit_is_none_and_said_by_its_bounds() -> None:
