@@ -245,6 +245,15 @@ def test_T9_a_head_that_hardly_tells_tokens_apart_is_not_called_unknown():
     assert run.error[0] < 1e-8
 
 
+@cases("h", 1e-200, -1e-160)
+def test_a_token_that_underflows_below_those_that_feed_it_has_no_error_that_is_small(h):
+    A = np.tril(np.eye(4) + np.eye(4, k=-1)) / 2 + np.diag([0.5, 0, 0, 0])
+    chain = partial(evolve, X0=np.eye(4, 2), A=A, depth=[1, 4], method="plain")
+    assert chain(H=[[h, 2 * h], [3 * h, -h]]).cosine_error[1] == math.inf
+    # Zeros of no small product are known.
+    assert chain(H=[[0, 1], [0, 0]], residual=False).cosine_error[1] < 1e-12
+
+
 def test_a_state_that_squares_lose_far_below_a_mode_it_lacks_has_no_error_that_is_small():
     A = np.array([[0.75, 0.25], [0.25, 0.75]])
     run = partial(evolve, A=A, X0=[[0.0, 1], [0, 2]], depth=[3, 2000], method="squaring")

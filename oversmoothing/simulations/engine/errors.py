@@ -259,7 +259,10 @@ def errors_by_twins(states: States, run: Callable[[Asked], States], asked: Asked
         nudged = Twin(A, W, P, Q, X0, problem.batch, problem.residual, problem, nudge)
         return asked._replace(problem=nudged)
 
-    return distances(states, [run(twin(seed)) for seed in SEEDS], asked.dtype)
+    errors = distances(states, [run(twin(seed)) for seed in SEEDS], asked.dtype)
+    if errors.rows is None:
+        return errors
+    return Errors(errors.parts, errors.rows.masked_fill(_underflown(states, asked), math.inf))
 
 
 def errors_by_norms(states: States, asked: Asked) -> Errors | None:
@@ -300,6 +303,26 @@ def with_cancellation(errors: Errors, states: States, start: States, dtype: torc
 def _lost(log_ratio: Tensor, eps: float) -> Tensor:
     lost = log_ratio.nan_to_num(nan=0.0).clamp_max(_FAR).exp() * eps
     return torch.where(lost > _UNKNOWN, torch.inf, lost).cpu()
+
+
+def _underflown(states: States, asked: Asked) -> Tensor:
+    """[depths, N, n]: whether a token is so far below those that feed it that it may have lost
+    what reached it. Twins lose that too. Where no product of entries is so small, a 0 is one."""
+    problem, cpu = asked.problem, torch.device("cpu")
+    assert states.rows is not None and problem.reach is not None
+    deep = 0.93 * math.log(torch.finfo(asked.dtype).tiny)
+    size, reach = log_norm(*states.rows, 1).cpu(), problem.flat(problem.reach, 2, cpu)
+    feeding = torch.where(reach, size.unsqueeze(-2), -torch.inf).amax(-1)
+    A, X0, *W = (
+        np.log(np.abs(M[M != 0]))
+        for M in (problem.A, problem.X0, problem.W, problem.P, problem.Q)
+        if M is not None
+    )
+    least = sum(float(M.min(initial=0.0)) for M in (A, *W)) * problem.n
+    if least + float(X0.min(initial=0.0) - X0.max(initial=0.0)) >= deep:
+        return (size < feeding + deep) & size.isfinite()
+    started = problem.flat(problem.X0, 2, cpu).any(-1)
+    return (size < feeding + deep) | (size.isneginf() & (reach & started.unsqueeze(-2)).any(-1))
 
 
 def _parts(states: States) -> list[tuple[Tensor, Tensor, int]]:
