@@ -100,6 +100,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return ended(run, command)
     except KeyboardInterrupt:  # while what says so was itself being read
         said = f"oversmoothing {command}".rstrip()
-        print(f"{said}: interrupted; finished parts are kept", file=sys.stderr)
+        print(f"{said}: interrupted", file=sys.stderr)
         exec("")  # takes CPython's mark away, as in `oversmoothing.commands.ending.interrupted`
         return 130

@@ -14,6 +14,7 @@ from typing import Any
 from oversmoothing.theory.support.errors import RequirementError, explained
 
 FAILED, UNWRITTEN = 70, 74
+RESUMABLE = ("sweep", "study")
 # Set to anything, it shows the traceback of a fault.
 TRACEBACK = "OVERSMOOTHING_TRACEBACK"
 _LONGEST = 300
@@ -118,7 +119,8 @@ def _status_of(error: BaseException, command: str) -> int:
 
 def interrupted(command: str, error: KeyboardInterrupt) -> int:
     """Say it on stderr; the exit status 130."""
-    say(command, str(error) or "interrupted; finished parts are kept")
+    kept = "; finished parts are kept: the same command goes on" * (command in RESUMABLE)
+    say(command, str(error) or f"interrupted{kept}")
     # An interrupt that passed through `exec` of a text (every dataclass is made by one) leaves a
     # mark in CPython by which it dies of SIGINT at its end, handled or not; the next text that is
     # run takes it away.

@@ -260,23 +260,26 @@ def sweep(
     Writes sweep.parquet into sweeps/NAME of the folder of results. Exit status 1: every point
     failed.
     """
-    from oversmoothing.simulations.sweep.config import named_config
+    from oversmoothing.simulations.sweep.config import PARAMETERS, named_config
     from oversmoothing.simulations.sweep.points import Points
     from oversmoothing.simulations.sweep.runner import Dask, chosen_backend, run_sweep
     from oversmoothing.simulations.sweep.store import read_table, summary
 
     name, chosen = named_config(config, example)
-    if figure and len(figure) not in (2, 3):
-        raise InputError("--figure takes two axes, X Y, and perhaps a third for the panels")
+    wanted = figure or []
+    if len({*wanted} & PARAMETERS.keys()) != len(wanted) or len(wanted) not in (0, 2, 3):
+        known = ", ".join(chosen.axes or PARAMETERS)
+        raise InputError(f"--figure takes two axes or three, X Y PANEL, different ones, of {known}")
     folder, points = out / "sweeps" / name, len(Points(chosen))
     axes = " x ".join(f"{len(values)} {axis}" for axis, values in chosen.axes.items())
-    if not as_json:
-        print(f"{points:,} points: {axes or 'one case'}", flush=True)
-    if dry_run and as_json:
-        opt.shown(True, {"points": points, "folder": str(folder)}, "")
+    counted = f"{points:,} points: {axes}" if axes else "1 point: no axes, one case"
     if dry_run:
+        opt.shown(as_json, {"points": points, "folder": str(folder)}, counted)
         return 0
+    output_folder(folder)
     backend = chosen_backend(workers, cluster is not None, scheduler)
+    if not as_json:
+        print(counted, flush=True)
     try:
         path = run_sweep(
             chosen, folder, backend=backend, chunk=chunk, restart=restart, progress=not as_json

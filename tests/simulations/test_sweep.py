@@ -78,6 +78,7 @@ def point(**given: Any) -> dict[str, Any]:
     ("[axes]\nbasis = {from = 0, to = 4, steps = 3}", "list of names"),
     ("axes = 3", "must be a table"),
     ("title = 3", "title"),
+    ("", "names no parameter"),
     ("n = ", "not TOML"),
 )
 def test_a_wrong_configuration_is_refused_with_its_place(text, said):

@@ -258,7 +258,7 @@ def test_an_interrupted_run_keeps_its_chunks_and_says_so(tmp_path):
     run = start(file, tmp_path / "out")
     run.send_signal(signal.SIGINT)
     _, said = run.communicate()
-    assert run.returncode == 130 and b"finished parts are kept" in said
+    assert run.returncode == 130 and b"finished parts are kept: the same command" in said
     assert len(list((tmp_path / "out" / "sweeps" / "long" / "chunks").glob("*.parquet"))) >= 2
 
 
@@ -293,7 +293,7 @@ def test_a_scheduler_is_joined_by_its_address(cluster, small, unbroken, tmp_path
     assert same(tmp_path / "a" / "sweeps" / "small" / "sweep.parquet", unbroken)
 
 
-def test_what_cannot_run_is_refused_with_advice(tmp_path, monkeypatch, told):
+def test_what_cannot_run_is_refused_with_advice(tmp_path, monkeypatch, capsys):
     file = tmp_path / "small.toml"
     file.write_text(SMALL)
     out = (file, "--out", tmp_path / "out")
@@ -305,8 +305,13 @@ def test_what_cannot_run_is_refused_with_advice(tmp_path, monkeypatch, told):
         ((*out, "--chunk", "0"), "at least 1"),
         ((*out, "--scheduler", "tcp://127.0.0.1:1", "--workers", "2"), "leave out"),
         ((tmp_path / "none.toml",), "cannot read"),
+        ((file, "--out", file), "cannot write"),
+        ((*out, "--figure", "seed", "heads", "sed"), "different ones, of value"),
+        ((*out, "--figure", "seed", "seed"), "different ones, of value"),
     ]:
-        assert said in told(2, "sweep", *arguments)
+        assert main(["sweep", *map(str, arguments)]) == 2
+        printed, refused = capsys.readouterr()
+        assert said in refused and printed == ""
     refuses("cannot read", read_table, file)
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "x.parquet")
     refuses("not the table of a sweep", lambda: read_table(tmp_path / "x.parquet"))

@@ -218,6 +218,8 @@ def make_config(data: Mapping[str, Any]) -> Config:
             f"{lengths} = {config.size:,} points; at most {MAX_POINTS:,} fit one sweep: shorten an "
             "axis or split the sweep"
         )
+    if not (fixed_table or axes_table):
+        raise InputError("it names no parameter: give [axes], [fixed] or both, as in n = 32")
     _refuse_unused(config, [*fixed_table, *axes_table])
     return config
 
