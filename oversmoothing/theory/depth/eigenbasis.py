@@ -299,6 +299,8 @@ class Multipliers:
             log = log_multiplier(a * self.h) if self.residual else np.log(a * self.h)
             mu = a * self.h + self.residual
             change = a_shift * (self.h + self.h_shift) + a * self.h_shift
+            # Of subnormal numbers a complex quotient is not a number.
+            mu, change = (np.where(np.abs(mu) < 1e-200, x * 2.0**200, x) for x in (mu, change))
             return log + np.where(np.abs(change) < 0.5 * np.abs(mu), change / mu, 0.0)
 
     def log_powers(self, depth: int, log_weight: Array) -> tuple[Array, Array, Array, Array]:
