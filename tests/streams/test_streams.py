@@ -276,6 +276,19 @@ def test_radii_known_to_a_tenth_decide_where_they_are_apart(
 
 
 @pytest.mark.parametrize("a", [0.75, 0.7])
+@pytest.mark.parametrize("R, q", [
+    ([[0.9, -0.1, 0.2], [0.3, 0.8, -0.1], [-0.1, 0.15, 0.95]], [1, 1, 1]),
+    ([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]], [0.1, 0.2, -0.3]),
+])  # fmt: skip
+def test_sums_that_rounding_alone_parts_do_not_part_the_streams(R, q, a: float) -> None:
+    """R 1 = 1 and q^T 1 = 0 in decimals, not in binary64: both are in question."""
+    case = read_streams(R=R, q=q, A=[[a, 1 - a], [1 - a, a]], H=[[0.3]])
+    found = stream_verdict(case, certified=a == 0.7)
+    assert (found.disagreement, found.streams_become_one) == (None, None)
+    assert said([[0.9, 0.2], [0.3, 0.9]], [["3/10"]]).streams_become_one is False
+
+
+@pytest.mark.parametrize("a", [0.75, 0.7])
 def test_T13a_equal_streams_that_lead_say_nothing_of_their_differences(a: float) -> None:
     """q^T 1 = 0: equal streams go like 3/4, differences like 1/4 + 3/10, or so."""
     more: dict[str, Any] = {"R": [[0.5, 0.25], [0.25, 0.5]], "p": [1, 2], "q": [1, -1]}

@@ -140,7 +140,7 @@ def _agreement(case: Streams, dominant: list[Eigenvalue]) -> tuple[float | None,
     most.
     """
     mixing, H, A = case.mixing, case.layer.rational_H, case.layer.rational_A
-    if case.start == "equal" or mixing.streams == 1 or not dominant:
+    if case.start == "equal" or mixing.streams == 1 or not dominant or mixing.in_doubt:
         return None, None
     rest = differences_alone(mixing, H)
     if rest is not None:
@@ -319,7 +319,7 @@ def _leading_mode(
 
 def _agreement_in_balls(case: Streams, radii: EnclosedRadii) -> tuple[float | None, bool | None]:
     mixing = case.mixing
-    if case.start == "equal" or mixing.streams == 1:
+    if case.start == "equal" or mixing.streams == 1 or mixing.in_doubt:
         return None, None
     top = radii.rho_consensus.max(radii.rho_quotient)
     H = case.layer.rational_H

@@ -103,6 +103,14 @@ class Mixing:
         sums = {sum(row, Fraction(0)) for row in self.R}
         return sums.pop() if len(sums) == 1 else None
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether floats miss R 1 = c 1 or q^T 1 = 0 by no more than rounding may."""
+        sums, near = [sum(row) for row in self.R], Fraction(row_sum_tolerance(self.streams))
+        apart, large = max(sums) - min(sums), max(sum(map(abs, row)) for row in self.R)
+        read = 0 < abs(sum(self.q, Fraction(0))) <= near * sum(map(abs, self.q))
+        return not self.exact and (read or 0 < apart <= near * large)
+
     @cached_property
     def pattern(self) -> list[flint.fmpq_poly]:
         """Polynomials e_k(mu), coprime: (e_1, ..., e_s) is the mix of streams in an active mode.
