@@ -162,6 +162,7 @@ def test_layers_that_take_all_to_0_have_a_table_and_no_exponents(heads):
 def test_attention_that_follows_the_state_has_no_verdict(heads):
     table, record, out = heads("--attention", "state", "--no-residual", "--depth", "8")
     assert record["theory"] == {"kind": "none"} and "follows the state" in out
+    assert f"goes from {table['log_hfc_lfc'].iloc[0]:.3g} to" in out.split("\n")[1]
     # The digits triple (T9).
     assert table["log_hfc_lfc"].iloc[-1] < -20
 

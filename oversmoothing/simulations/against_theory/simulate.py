@@ -210,7 +210,12 @@ def simulate_heads(
         residual=not c.no_residual, device=device, progress=progress,
     ).metrics()  # fmt: skip
     said, theory, rate = _theory(attention, weights, not c.no_residual)
-    return run_result("heads", c, device, table, [said], {"theory": theory}, rate)
+    ends = table["log_hfc_lfc"].iloc[[0, -1]]
+    seen = f"In this run ln HFC/LFC goes from {ends.iloc[0]:.3g} to {ends.iloc[1]:.3g}."
+    # Where the theory has no answer, what was seen comes first.
+    told = c.attention == "state" and bool(np.isfinite(ends).all())
+    first = [Sentence(seen, measured(1, of="run"))] * told
+    return run_result("heads", c, device, table, [*first, said], {"theory": theory}, rate)
 
 
 def _stack(c: HeadsConfiguration) -> tuple[Fixed | Drawn, Fixed | Drawn]:
@@ -251,7 +256,7 @@ def _theory(
     HFC/LFC per layer that it tells."""
     first = attention.at(0, ATTENTION_STREAM)
     if isinstance(first, FromState):
-        words = "attention follows the state: no verdict for every depth (T8)."
+        words = "Attention follows the state: the theory has no verdict for every depth (T8)."
         return Sentence(words, UNTESTED), {"kind": "none"}, None
     if first.shape[-1] == 1:
         return Sentence(ONE_TOKEN, proved("T7a")), {"kind": "none"}, None
