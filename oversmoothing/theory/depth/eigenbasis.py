@@ -300,8 +300,9 @@ class Multipliers:
             mu = a * self.h + self.residual
             change = a_shift * (self.h + self.h_shift) + a * self.h_shift
             # Of subnormal numbers a complex quotient is not a number.
-            mu, change = (np.where(np.abs(mu) < 1e-200, x * 2.0**200, x) for x in (mu, change))
-            return log + np.where(np.abs(change) < 0.5 * np.abs(mu), change / mu, 0.0)
+            up = np.where(np.abs(mu) < 1e-200, 2.0**200, 1.0)
+            small = np.abs(change) < 0.5 * np.abs(mu)
+            return log + np.where(small, change * up / (mu * up), 0.0)
 
     def log_powers(self, depth: int, log_weight: Array) -> tuple[Array, Array, Array, Array]:
         """(k, r, p, e), each [m, k]: mu^L = 2^k exp(r + i p) for L = depth, e the rounding of r, p.
