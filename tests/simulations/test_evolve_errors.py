@@ -261,3 +261,10 @@ def test_a_state_that_squares_lose_far_below_a_mode_it_lacks_has_no_error_that_i
     assert kept < 1e-12 and lost == np.inf
     # Consensus that is gone in one layer is gone.
     assert max(run(W=-np.eye(2)).hfc_error) < 1e-9
+
+
+def test_a_multiplier_below_the_normal_floats_has_a_closed_form():
+    A, H = [[1.0, 0, 0], [0.5, 0.5, 0], [0.25, 0.25, 0.5]], [[1e-308, 0], [0, -0.5]]
+    run = evolve(A=A, H=H, X0=[[1.0, 0], [0, 0], [0, 0]], depth=[1], residual=False)
+    # X_1 = h (1, 1/2, 1/4): HFC^2 = 7/24 h^2 and LFC^2 = 49/48 h^2.
+    assert run.log_hfc_lfc[0] == pytest.approx(math.log(math.sqrt(2 / 7)), abs=1e-9)
