@@ -15,8 +15,12 @@ from oversmoothing import open_model
 from oversmoothing.commands import options
 from oversmoothing.experiments.inspection.spectra import certified_attention
 from oversmoothing.experiments.power_method.tilt import tilts
+from oversmoothing.experiments.remedies.shift import remedy_shifts
+from oversmoothing.experiments.repeated.flips import sign_flips
 from oversmoothing.experiments.repeated.loop import loop, recalled
+from oversmoothing.experiments.repeated.stability import stability
 from oversmoothing.experiments.study.atlas import atlas, rows_of
+from oversmoothing.experiments.study.lever import intervene
 from oversmoothing.experiments.study.readings import readings
 from oversmoothing.simulations.drawing import result as results
 from oversmoothing.simulations.drawing.picture import new_figure
@@ -133,7 +137,7 @@ PLAIN = {
     *("layer", "layers", "eigenvalue", "inputs", "input", "images", "blocks", "outcome", "cases"),
     *("predictor", "count", "model", "weights", "modality", "d", "head_negative", "H of"),
     *("Re h < 0, %", "SMOOTHING", "NON_SMOOTHING", "TIE", "UNDECIDED"),
-    "agree on the choosing half",
+    *("agree on the choosing half", "remedy", "rung", "r2", "images", "flip"),
 }
 
 
@@ -142,7 +146,9 @@ def test_every_column_of_a_page_says_what_it_is():
     made = (
         tilts(model, X, random=2, steer=True), loop(model, X, loops=20),
         recalled(model, X, 0.5, loops=20), readings(model, X, ["E1"], "unfolded", 2),
-        certified_attention(model, X), atlas(rows_of(model, X)),
+        certified_attention(model, X), atlas(rows_of(model, X)), stability(model, X[:2]),
+        sign_flips(model, X), intervene(model, X[:2], doses=[0.1], parts=[]),
+        remedy_shifts(["layerscale"], draws=2),
     )  # fmt: skip
     for result in made:
         first, *more = result.tables.values()

@@ -28,6 +28,12 @@ from oversmoothing.theory.support.sizes import Array
 # Of a rung, the columns that a reader needs.
 SHOWN = ("rung", "r2", "r2_low", "r2_high", "r2_within", "sign", "spearman", "cost_share",
          "calibration")  # fmt: skip
+MEANS = {
+    "r2_within": "R^2 against each layer's mean (P0')",
+    "sign": "share of changes whose sign it has right",
+    "spearman": "rank correlation with the changes",
+    "calibration": "inputs that it was fitted on",
+}
 
 
 # Share of the spread of what is predicted up to which two rungs print one row.
@@ -180,8 +186,7 @@ class LadderResult(Result):
             "layer. P7: P6 with X_0 in one regression, or a few tokens through the model's own "
             "layers. Calibrated: with a slope and an intercept a layer. "
             # Not a line of its own: what is measured of these is this number.
-            f"R^2 is pooled over layers and inputs, {ends}; 'within' compares with each layer's "
-            "mean (P0').",
+            f"R^2 is pooled over layers and inputs, {ends}.",
             f"Cost counts multiply-adds for one input, as a share of the model's {cost:.3g}; '-' "
             "needs the model's own run.",
         )
@@ -192,7 +197,7 @@ class LadderResult(Result):
                 "rungs": Table(
                     pd.DataFrame(rows).astype({"multiply_adds": float, "cost_share": float}),
                     {"calibration": "inputs", "cost_share": "of the model's"},
-                    SHOWN, "{:.3f}",
+                    SHOWN, "{:.3f}", means=MEANS,
                 ),
                 "r2_by_layer": Table(pd.DataFrame({"layer": range(1, layers + 1), **alone})),
                 "predictions": Table(

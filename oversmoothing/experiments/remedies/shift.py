@@ -295,6 +295,15 @@ def sublayer(remedy: Remedy, X: Tensor, weights: Tensor, free: tuple[Tensor, ...
 MOST = 1e-8
 SHOWN = ("remedy", "log_shift_C", "log_shift_Q", "error", "runs_right", "runs_clear", "as_claimed",
          "cost")  # fmt: skip
+MEANS = {
+    "log_shift_C": "predicted mean change of ln rho_C (growth of equal tokens)",
+    "log_shift_Q": "the same of ln rho_Q (growth of differences between tokens)",
+    "error": "largest relative difference of a predicted radius from the measured one",
+    "runs_right": f"runs through {DEPTH} layers that smooth or not as predicted",
+    "runs_clear": "runs that are no near tie",
+    "as_claimed": "drawn layers on which the spectrum moves as the remedy claims",
+    "cost": "time over that of the layer without it",
+}
 
 
 @one_thread()
@@ -357,7 +366,7 @@ def remedy_shifts(only: Sequence[str] | None = None, *, draws: int = 100, seed: 
     return Result(
         "remedies",
         f"Which remedies move the spectrum as they claim, on {draws} random layers?",
-        {"remedies": Table(table, shown=SHOWN)},
+        {"remedies": Table(table, shown=SHOWN, means=MEANS)},
         sentences(table),
         {"draws": draws, "seed": seed},
     )
@@ -382,11 +391,7 @@ def sentences(table: pd.DataFrame) -> list[Sentence]:
     none = table[table["as_claimed"].isna()]
     if len(none):
         said.append(f"These claim nothing about tokens: {', '.join(none.remedy)}.")
-    said += [
-        "The shifts are mean changes of ln rho_C (growth of equal tokens) and ln rho_Q (growth of "
-        "differences between tokens). A remedy works against smoothing where rho_Q/rho_C "
-        "rises.",
-        f"Right: runs through {DEPTH} layers that smooth or not as predicted. Clear: those that "
-        "are no near tie. Cost: time over that of the layer without the remedy.",
-    ]
+    said.append(
+        "A remedy works against smoothing where rho_Q/rho_C rises: log_shift_Q above log_shift_C."
+    )
     return [Sentence(each, on_inputs(draws, of="layer")) for each in said]

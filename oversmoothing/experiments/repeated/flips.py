@@ -58,6 +58,22 @@ TIE = 1e-10
 MEANS, CALIBRATED = "the layer's mean effect", "spectral gap (T8e), calibrated"
 # Of the scores, what a reader needs.
 SHOWN = ("flip", "target", "predictor", "r2", "r2_low", "r2_high", "images", "sign", "spearman")
+BY_LAYER = {
+    "flip": "whose sign is turned in this layer: the norm's gain, or its shift too",
+    "effect_attention": "change of ln HFC/LFC by the flip, over the attention sublayer",
+    "effect_layer": "over the layer",
+    "effect_end": "at the model's end",
+    GAP: "effect_layer as the spectra of H_eff and -H_eff predict it",
+    FROZEN: "effect_layer, computed with the layer's attention held fixed",
+    "reversed": "share of inputs on which the layer's change of ln HFC/LFC has the other sign",
+    "reversal predicted": "share on which T8e says so",
+}
+SCORED = {
+    "target": "where the effect is measured",
+    "predictor": "a calibrated one has a slope and an intercept a layer",
+    "sign": "share of effects whose sign it has right",
+    "spearman": "rank correlation with the effects",
+}
 
 
 @one_thread()
@@ -229,13 +245,14 @@ class Flips(Result):
         ]
         layers = self._by_layer()
         shown = [name for name in map(str, layers) if not name.endswith(("_low", "_high"))]
+        means = {name: words for name, words in BY_LAYER.items() if name in layers}
         title = f"{model}: what does the sign of the gain of a norm do?"
         super().__init__(
             "flips",
             title,
             {
-                "by_layer": Table(layers, shown=shown, number="{:+.3f}"),
-                "scores": Table(pd.DataFrame(scores), shown=SHOWN, number="{:.2f}"),
+                "by_layer": Table(layers, {}, shown, "{:+.3f}", means=means),
+                "scores": Table(pd.DataFrame(scores), {}, SHOWN, "{:.2f}", means=SCORED),
             },
             self._sentences(placement),
             {"model": model, "placement": placement, "inputs": len(plain), "seed": seed},

@@ -47,6 +47,35 @@ MANY = ("across", "closed", "actual", "observed")
 SCORES = ("r2_closed_jvp", "r2_closed_near", "r2_closed_observed", "r2_jvp_observed")
 SHOWN = ("layer", "mean", "along", "across", "closed", "actual", "observed", "observed_spread",
          "exponent_1", *SCORES)  # fmt: skip
+# Of the columns of the two tables; growth is over one layer.
+IN_A_LAYER = {
+    "mean": "ln of the growth of equal tokens (consensus)",
+    "along": "ln of the growth of a small common shift of equal tokens",
+    "across": "the same of small differences between nearly equal tokens; below mean, such tokens "
+    "become more alike",
+    "closed": "across, by the closed form (T8c) from the weights",
+    "actual": "of small differences at the stream itself, by the derivative",
+    "observed": "of differences really made there (--size)",
+    "observed_spread": "its standard deviation between random directions",
+    "exponent_1": "of the direction that grows most over all layers (Lyapunov)",
+    **dict(
+        zip(
+            SCORES,
+            (
+                "R^2 of the closed form for the derivative at equal tokens",
+                "a tenth of the way from there to the stream",
+                "for differences really made at the stream",
+                "R^2 of the derivative at the stream for those",
+            ),
+            strict=True,
+        )
+    ),
+}
+BY_DISTANCE = {
+    "distance": "share of the way from equal tokens (0) to the stream (1)",
+    "r2": "R^2 of the closed form (T8c) for the derivative there, over all layers and inputs",
+    "median_error": "of ln of growth",
+}
 
 
 class Stability(Result):
@@ -66,7 +95,10 @@ class Stability(Result):
         super().__init__(
             "stability",
             f"{model}: do small differences between its tokens grow?",
-            {"layers": Table(layers, shown=SHOWN, number="{:+.3f}"), "distances": Table(distances)},
+            {
+                "layers": Table(layers, shown=SHOWN, number="{:+.3f}", means=IN_A_LAYER),
+                "distances": Table(distances, means=BY_DISTANCE),
+            },
             [*_on_growth(arrays, layers, distances), *_on_depth(arrays["logs"], law)],
             {"model": model, "inputs": inputs, "tokens": tokens, "size": size, "seed": seed},
             details={

@@ -329,6 +329,10 @@ def trajectories(chosen: Protocol, rows: Rows) -> pd.DataFrame:
 
 
 SHOWN = ("question", "value", "low", "high", "seeds", "planned", "decision", "p_holm")
+ASKED = {
+    "planned": "seeds planned before the runs",
+    "p_holm": "p value, corrected for the number of questions (Holm)",
+}
 
 
 def answers(
@@ -341,7 +345,7 @@ def answers(
     own = known(rows, chosen)
     asked = table(chosen, own, so_far=so_far)
     asked = asked.sort_values("decision", key=lambda x: x == "not run", kind="stable")
-    tables = {"answers": Table(asked.reset_index(drop=True), {}, SHOWN)}
+    tables = {"answers": Table(asked.reset_index(drop=True), {}, SHOWN, means=ASKED)}
     for name, frame in (("means", means(chosen, own)), ("trajectories", trajectories(chosen, own))):
         if len(frame):
             tables[name] = Table(frame)

@@ -357,10 +357,21 @@ def intervene(
             }
         )
     units = {"predicted": "log10 HFC/LFC", "norm": "share of H", "KL": "nats"}
+    means = {
+        "change": "of H in every layer, or of one head",
+        "amount": "delta, added to every eigenvalue; or the share of the way into the disc",
+        "norm": "of the change of H",
+        "predicted": "change of log10 HFC/LFC, from the unchanged model",
+        "measured": "the same at the changed model's end; low, high: its 95 % interval",
+        "random": "the same after random changes of the same norm",
+        "KL": "divergence of the model's output from the unchanged one's",
+        "random KL": "the same after random changes",
+        "same top-1": "share of inputs whose likeliest output stays",
+    }
     return Result(
         "intervene",
         f"{model.name}: what moving H, or leaving heads out, does to its tokens",
-        {"changes": Table(pd.DataFrame(rows), units)},
+        {"changes": Table(pd.DataFrame(rows), units, means=means)},
         _sentences(model.name, changes, results),
         {"model": model.name, "inputs": results["effect"].shape[1], "seed": seed},
     )

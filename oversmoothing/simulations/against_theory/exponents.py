@@ -172,6 +172,18 @@ SHOWN = ("name", "n", "d", "heads", "gamma_consensus", "gamma_quotient", "gap_er
          "measured", "hfc", "off", "error", "seconds")  # fmt: skip
 
 
+MEANS = {
+    "gamma_consensus": "mean growth of ln |equal tokens| a layer (top Lyapunov exponent)",
+    "gamma_quotient": "the same of differences between tokens",
+    "gap_error": "how far their difference may be off for other draws of these layers",
+    "predicted": "slope of ln HFC/LFC a layer",
+    "measured": "that slope in the run, first tenth left out",
+    "hfc": "slope of ln HFC in the run",
+    "off": "the larger distance of the two slopes from what is predicted",
+    "error": "how large off may be",
+}
+
+
 @dataclass(frozen=True)
 class ExponentRun:
     """gamma_C, gamma_Q: top exponents, natural logarithm per layer, over the layers after the first
@@ -311,7 +323,7 @@ def exponents(made: Sequence[ExponentRun], asked: Mapping[str, Any]) -> Result:
     return Result(
         "exponents",
         "Lyapunov exponents (gamma_C of consensus, gamma_Q of differences) and slopes of runs",
-        {"runs": Table(rows, {"seconds": "s"}, SHOWN, "{:.5f}")},
+        {"runs": Table(rows, {"seconds": "s"}, SHOWN, "{:.5f}", means=MEANS)},
         [Sentence(says, measured(len(made), of="run"))],
         asked,
     )
