@@ -33,7 +33,8 @@ MEANS = {
     "largest": "the rule by which the eigenvalue of H, and its direction, is the principal one",
     "share_before": "the tokens' mean squared cosine with it in front of the attention, times d "
     "over its dimension (2 for a complex pair): 1 is a random direction's mean",
-    "tilt": "what the attention adds to it, mean over inputs; low, high: its 95 % interval",
+    "tilt": "how much the attention turns tokens towards it: what it adds to that share, mean over "
+    "inputs; low, high: its 95 % interval",
     "above_random": f"share of {RANDOM} random directions that tilt less, in the mean over inputs",
     "above_other": "the same of H's other eigendirections, but for its kernel, whose basis is any",
 }
@@ -77,7 +78,7 @@ class Tilts(Result):
             sentences.append(steering.on_steering(steered, model, inputs))
         super().__init__(
             "tilt",
-            f"{model}: the tilt of its tokens over the attention of each layer",
+            f"{model}: does attention turn tokens towards an eigendirection of its H?",
             tables,
             sentences,
             {"model": model, "inputs": inputs, "seed": seed},
