@@ -209,7 +209,7 @@ def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
 def _verdict(layer: Layer) -> dict[str, Any]:
     if layer.heads == 1:
         compared = compare_radii(layer)
-        answer, error = compared.answer, compared.error
+        answer, error = compared.answer, compared.answer.margin_error
         rho_c, rho_q = answer.rho_consensus, answer.rho_quotient
         name, status = answer.verdict, answer.status
         assert rho_c is not None and rho_q is not None

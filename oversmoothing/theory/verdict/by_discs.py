@@ -23,31 +23,10 @@ from oversmoothing.theory.layer.attention import (
 )
 from oversmoothing.theory.layer.layer import Layer, check_attention
 from oversmoothing.theory.numbers.rounding import TINY, UNIT, Bounded, gamma, inflated, upper_sum
+from oversmoothing.theory.spectra import heads_radius, layer_discs
 from oversmoothing.theory.spectra.discs import Discs, Failure, enclose, enclose_all
 from oversmoothing.theory.spectra.heads import ManyHeads, consensus_block
-from oversmoothing.theory.spectra.heads_radius import (
-    dense_radius,
-    modulus_interval,
-    quotient_radius as quotient_radius_of_heads,
-)
-from oversmoothing.theory.spectra.layer_discs import (
-    Interval,
-    PairModuli,
-    attention_by_parts,
-    attention_discs,
-    attention_discs_all,
-    by_parts,
-    consensus_radius,
-    core_within,
-    head_discs,
-    normalised,
-    pair_moduli,
-    product_within,
-    quotient_radius,
-    quotient_within,
-    within_norm,
-    within_unit,
-)
+from oversmoothing.theory.spectra.layer_discs import Interval, PairModuli
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.answer import Verdict
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of
@@ -59,8 +38,8 @@ class CellDiscs:
 
     relative: how well its entries are known. A, error [n, n]: every A of the cell is within `error`
     of A. attention: spec(A) without one 1, of which `repeated` further ones are known by the zeros
-    of A; value: spec(H). Where no eigenvectors were proved independent the discs are those that
-    norms give. consensus, quotient: |1 + h| and |1 + h a| over them.
+    of A; value: spec(H), both by norms where no eigenvectors were proved independent. consensus,
+    quotient: |1 + h| and |1 + h a| over them.
     """
 
     case: Layer
@@ -77,24 +56,25 @@ class CellDiscs:
 def cell_discs(case: Layer, relative: float = UNIT) -> CellDiscs:
     """The discs of everything within the rounding of a case (not decided in fractions).
 
-    relative: how well an entry of A and H is known, half a unit in its last place; the number of
-    bits of float64 unless another precision is named.
+    relative: how well an entry of A and H is known, half a unit in its last place.
     """
     if case.logits is None:
         A, error = shares_within(case.A, case.positive, relative)
     else:
         A, error = softmax_within(case.logits, relative)
-    attention = attention_discs(A, error)
+    attention = layer_discs.attention_discs(A, error)
     if isinstance(attention, Failure):
-        attention = attention_by_parts(A, error) or within_unit(A)
+        attention = layer_discs.attention_by_parts(A, error) or layer_discs.within_unit(A)
     return _with_ones(case, relative, A, error, attention, _value(case, relative))
 
 
 def finer(cell: CellDiscs) -> CellDiscs | None:
     """The same cell through the zeros of A and H, where they have any that tell."""
     case, relative, A, error = cell.case, cell.relative, cell.A, cell.error
-    attention = attention_by_parts(A, error)
-    value = cell.value if case.factors is not None else by_parts(*value_within(case, relative))
+    attention = layer_discs.attention_by_parts(A, error)
+    value = cell.value
+    if case.factors is None:
+        value = layer_discs.by_parts(*value_within(case, relative))
     if attention is None and value.radii.max() >= cell.value.radii.max():
         return None
     return _with_ones(case, relative, A, error, attention or cell.attention, value)
@@ -109,32 +89,34 @@ def _with_ones(
         # Known exactly, they are 1 and nothing else.
         centres = np.where(one, 1.0, attention.centres)
         attention = replace(attention, centres=centres, radii=np.where(one, 0.0, attention.radii))
-    moduli = pair_moduli(attention, value)
+    moduli = layer_discs.pair_moduli(attention, value)
     return CellDiscs(case, relative, A, error, attention, value, repeated, *moduli)
 
 
 def shares_within(A: Array, positive: NDArray[np.bool_], relative: float) -> tuple[Array, Array]:
     """(A over its row sums, error) for one A or a stack, within `relative` of its entries."""
-    A, error = normalised(A, relative)
+    A, error = layer_discs.normalised(A, relative)
     # Fractions may be so small that nothing of them is left in A.
     return A, np.where(positive & (error == 0), 4 * TINY, error)
 
 
 def _value(case: Layer, relative: float) -> Discs:
     if case.factors is not None:
-        discs = head_discs(*case.factors, relative)
+        discs = layer_discs.head_discs(*case.factors, relative)
         if not isinstance(discs, Failure):
             return discs
-        return within_norm(*(x.T for x in product_within(*case.factors, relative)))
+        return layer_discs.within_norm(
+            *(x.T for x in layer_discs.product_within(*case.factors, relative))
+        )
     M = value_within(case, relative)
     discs = enclose(*M)
-    return by_parts(*M) if isinstance(discs, Failure) else discs
+    return layer_discs.by_parts(*M) if isinstance(discs, Failure) else discs
 
 
 def value_within(case: Layer, relative: float = UNIT) -> tuple[Array, Array]:
     """(W, error): W = H^T [d, d] within its rounding, or the core of a head."""
     if case.factors is not None:
-        return core_within(*case.factors, relative)
+        return layer_discs.core_within(*case.factors, relative)
     W = Bounded.near(np.ascontiguousarray(case.H.T), relative)
     return W.value, W.error
 
@@ -186,13 +168,12 @@ class Comparison:
     """The verdict for generic X_0 before its limits, and what it rests on.
 
     cell: the discs of a case in floats, dominance: the modes of one in fractions, an
-    `ExactDominance`. error: how far rho_C - rho_Q may be off by rounding.
+    `ExactDominance`.
     """
 
     answer: Verdict
     cell: CellDiscs | None = None
     dominance: Any = None
-    error: float = 0.0
 
 
 # Entries of a stack of layers that are decided together.
@@ -203,9 +184,9 @@ def decide_stack(A: Array, H: Array) -> Iterator[tuple[Decision, Discs, Discs]]:
     """`decide_cell` for each of a stack of layers, all in the same batched products, with the discs
     of spec(A) without one 1 and of spec(H), and their bases: that of H is of W = H^T.
 
-    A [m, n, n] row-stochastic and H [m, d, d], float64, finite. Where 1 repeats in spec(A), or no
-    eigenvectors are proved independent, a layer is decided by itself. Raises `InputError` for an A
-    that is not row-stochastic.
+    A [m, n, n] and H [m, d, d], float64, finite. Where 1 repeats in spec(A), or no eigenvectors are
+    proved independent, a layer is decided by itself. Raises `InputError` for an A that is not
+    row-stochastic.
     """
     m, shares = len(A), check_attention(A)
     size = max(1, _TOGETHER // max(A[0].size, H[0].size, 1)) if m else 1
@@ -215,10 +196,12 @@ def decide_stack(A: Array, H: Array) -> Iterator[tuple[Decision, Discs, Discs]]:
         part = slice(start, start + size)
         W = Bounded.near(np.ascontiguousarray(H[part].swapaxes(1, 2)))
         value = enclose_all(W.value, W.error, keep=True)
-        attention = attention_discs_all(*shares_within(shares[part], A[part] > 0, UNIT), keep=True)
+        attention = layer_discs.attention_discs_all(
+            *shares_within(shares[part], A[part] > 0, UNIT), keep=True
+        )
         # Infinite radii, of layers that are decided by themselves, bound nothing.
         with np.errstate(over="ignore", invalid="ignore"):
-            fixed, pairs = pair_moduli(attention, value)
+            fixed, pairs = layer_discs.pair_moduli(attention, value)
             radii = zip(fixed.radii(), pairs.radii(), strict=True)
         for i, (a, h, both) in enumerate(zip(attention, value, radii, strict=True), start):
             simple = seen[i] or len(closed_classes(A[i])) == 1
@@ -244,8 +227,8 @@ def decide_heads(case: ManyHeads, dense_size: int) -> Decision:
     method = "causal" if max(len(S) for S, _ in tokens) == 1 else "dense"
     sizes = [len(S) - alone for S, alone in tokens]
     if max(sizes) * max(map(len, features)) > dense_size:
-        known = dense_radius(consensus_block(case, case.residual), "dense")
-        estimate = quotient_radius_of_heads(case, case.residual, 0, beside=known)
+        known = heads_radius.dense_radius(consensus_block(case, case.residual), "dense")
+        estimate = heads_radius.quotient_radius(case, case.residual, 0, beside=known)
         fixed, moving = known.interval, estimate.interval
         outcome = outcome_of(fixed.low - moving.high, fixed.high - moving.low)
         return Decision(outcome, fixed, moving, estimate.method, estimate.reason)
@@ -260,7 +243,7 @@ def decide_heads(case: ManyHeads, dense_size: int) -> Decision:
             if not alone:
                 blocks.append((a, w))
             elif len(S) > 1:
-                blocks.append(quotient_within(a, w))
+                blocks.append(layer_discs.quotient_within(a, w))
         rest += _radii(blocks, h, e, shift)
     fixed, moving = _largest(consensus), _largest(rest)
     outcome = outcome_of(fixed.low - moving.high, fixed.high - moving.low)
@@ -277,7 +260,7 @@ def weights_within(case: ManyHeads) -> tuple[Array, Array]:
     if case.factors is None:
         whole = Bounded.near(case.H)
         return whole.value, whole.error
-    products = [product_within(V, P, UNIT) for V, P in zip(*case.factors, strict=True)]
+    products = [layer_discs.product_within(V, P, UNIT) for V, P in zip(*case.factors, strict=True)]
     H, off = (np.swapaxes(np.stack(x), 1, 2) for x in zip(*products, strict=True))
     return H, off
 
@@ -292,7 +275,7 @@ def _radii(
         M, error = operator_within(a, w, h, e)
         for k, spectrum in enumerate(enclose_all(M, error)):
             if isinstance(spectrum, Discs):
-                yield modulus_interval(spectrum, shift)
+                yield heads_radius.modulus_interval(spectrum, shift)
             else:
                 yield _by_subspaces(M[k], error[k], shift)
 
@@ -345,7 +328,7 @@ def decide(
     attention: without one eigenvalue 1 of A, which occurs `repeated` times more. radii: both, where
     they are known.
     """
-    consensus, quotient = radii or (consensus_radius(value), quotient_radius(attention, value))
+    consensus, quotient = radii or (x.radius() for x in layer_discs.pair_moduli(attention, value))
     if repeated == 0:
         outcome = outcome_of(consensus.low - quotient.high, consensus.high - quotient.low)
         if outcome is Outcome.UNDECIDED and len(attention) > 0:
@@ -355,7 +338,7 @@ def decide(
     outcome, others = Outcome.UNDECIDED, without_ones(attention, repeated)
     if quotient.low > consensus.high:
         outcome = Outcome.NON_SMOOTHING
-    elif others is not None and quotient_radius(others, value).high <= consensus.low:
+    elif others is not None and layer_discs.quotient_radius(others, value).high <= consensus.low:
         outcome = Outcome.TIE
     return Decision(outcome, consensus, quotient)
 

@@ -1,9 +1,9 @@
 """The verdict on rational input, decided exactly: ties, defective blocks and all (T2-T4, T6b).
 
-Eigenvalues are roots of integer polynomials, enclosed in balls of any precision. Two moduli
-|1 + h a| that no precision separates are equal once the precision passes the gap bound: a non-zero
-algebraic number delta with q delta an algebraic integer, whose D conjugates are at most M, has
-|delta| >= 1 / (q (q M)^(D-1)), because the norm of q delta is a non-zero integer.
+Two moduli |1 + h a| of roots of integer polynomials that no precision separates are equal once it
+passes the gap bound: a non-zero algebraic number delta with q delta an algebraic integer, whose D
+conjugates are at most M, has |delta| >= 1 / (q (q M)^(D-1)), because the norm of q delta is a
+non-zero integer.
 
 Of several heads (A_h, H_h) the operator is no product of two: its modes are the eigenvalues x of
 sum_h H_h, and y of sum_h B'_h (x) H_h on differences between tokens (T7), multipliers 1 + x and
@@ -28,7 +28,7 @@ import numpy as np
 from oversmoothing.theory.layer.attention import complement_basis, quotient, rational_quotient
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import Heads, Matrix, Number, kronecker, plus, to_flint
-from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest
+from oversmoothing.theory.numbers.rounding import at_precision, doublings, largest, norm
 from oversmoothing.theory.spectra.algebraic import (
     Eigenvalue,
     Factor,
@@ -106,9 +106,8 @@ def jordan_size(mode: Mode) -> int:
 def gap_bits(first: Mode, second: Mode) -> float:
     """Bits of the bound below which |mu_1|^2 - |mu_2|^2 can only be zero.
 
-    With c the leading coefficient of a factor, c times a product of distinct roots of it is an
-    algebraic integer: |mu|^2 = (1 + h a)(1 + conj h conj a) needs c once for a complex pair and
-    twice for a real root, which then occurs squared.
+    For c the leading coefficient of a factor, c times a product of distinct roots is an algebraic
+    integer: |mu|^2 needs c once for a complex pair, and twice for a real root, which is squared.
     """
     roots = [*first.roots, *second.roots]
     exponent: dict[Factor, int] = {}
@@ -126,8 +125,8 @@ def gap_bits(first: Mode, second: Mode) -> float:
 
 
 def embeddings(roots: Iterable[Eigenvalue]) -> int:
-    """At most so many conjugates has a number of the field that the roots generate: of a factor of
-    degree k, k (k-1) ... ways to choose other roots."""
+    """A bound of the conjugates that a number of the field of the roots has: of a factor of degree
+    k, k (k-1) ... ways to choose other roots."""
     used: dict[Factor, set[int]] = {}
     for root in roots:
         used.setdefault(root.factor, set()).update((root.index, root.conjugate.index))
@@ -236,16 +235,14 @@ def largest_modes(
     return best, decided, used
 
 
-# Beside an eigenvalue y of all heads on differences between tokens, which is no product h a. That
-# it repeats keeps anyone from taking the modes of two y for those of one eigenvector of A.
+# Beside an eigenvalue y of all heads, no product h a. It repeats, so that nobody takes the modes of
+# two y for those of one eigenvector of A.
 _ONE = Eigenvalue(Factor(flint.fmpz_poly([-1, 1]), 2, (1, 1)), 0)
 
 
 def all_modes(A: Matrix, H: Matrix, others: Heads = ()) -> tuple[Mode, ...]:
-    """Every pair of distinct eigenvalues of H and of A, its eigenvalue 1 as consensus.
-
-    Of the last few layers they are kept, with the roots that were found: a verdict asks thrice.
-    """
+    """Every pair of distinct eigenvalues of H and of A, its eigenvalue 1 as consensus; of the last
+    few layers they are kept, with the roots that were found: a verdict asks thrice."""
     return _modes(*(tuple(tuple(map(tuple, M)) for M in head) for head in ((A, H), *others)))
 
 
@@ -275,20 +272,15 @@ def exact_dominance(A: Matrix, H: Matrix, others: Heads = ()) -> ExactDominance:
         largest_modes([mode for mode in modes if (mode.attention is None) is fixed], compare)
         for fixed in (True, False)
     )
-    if not quotient:
-        return ExactDominance(consensus, quotient, 1, max(bits_c, bits_q))
-    comparison, bits = compare(consensus[0], quotient[0])
+    comparison, bits = compare(consensus[0], quotient[0]) if quotient else (1, 0)
     if comparison == 0 and not (sure_c and sure_q):
         comparison = None
     return ExactDominance(consensus, quotient, comparison, max(bits, bits_c, bits_q))
 
 
 def generic_rank(dominance: ExactDominance) -> int | None:
-    """Asymptotic rank for generic X_0: the maximum matching of the dominant pairs (T4c).
-
-    Eigenvalues count with multiplicity, consensus as one eigenvalue of A. None where the dominance
-    is undecided or a dominant pair sits in a Jordan block, which T4c does not cover.
-    """
+    """Asymptotic rank for generic X_0: the maximum matching of the dominant pairs (T4c). None where
+    the dominance is undecided or a dominant pair sits in a Jordan block, which T4c leaves out."""
     dominant = dominance.dominant()
     if not dominant or any(jordan_size(mode) > 1 for mode in dominant):
         return None
@@ -333,10 +325,8 @@ _KNOWN, _MOST = 40, 2**14
 
 
 def exact_distance(case: Layer, dominance: ExactDominance) -> Number | None:
-    """The distance of a decidable layer that is no tie, with its bounds.
-
-    None where there is no gradient: a dominant eigenvalue repeats, or several pairs lead a side.
-    """
+    """The distance of a decidable layer that is no tie, with its bounds; None where there is no
+    gradient: a dominant eigenvalue repeats, or several pairs lead a side."""
     for first, *others in (dominance.consensus, dominance.quotient):
         if any(mode != first.conjugate for mode in others):
             return None
@@ -366,16 +356,15 @@ def _slope(case: Layer, first: Mode, second: Mode, bits: int) -> flint.arb | Non
     mean = flint.acb_mat([[flint.acb(1) / len(A)] * len(A)] * len(A))
     by_a = (by_a - by_a * mean) * (phases[1] * second.value.ball(bits))
     by_h = by_first * phases[0] - by_second * (phases[1] * a.ball(bits))
-    size_A, size_H = (_norm(flint.acb_mat(to_flint(M))) for M in (A, H))
-    return _norm(by_h) * size_H + _norm(by_a) * size_A
+    matrices = (by_a, by_h, *(flint.acb_mat(to_flint(M)) for M in (A, H)))
+    sizes = (norm(flint.acb(z.real) for z in M.entries()) for M in matrices)
+    slope_a, slope_h, size_a, size_h = sizes
+    return slope_h * size_h + slope_a * size_a
 
 
 def _exact_gradient(M: Matrix, root: Eigenvalue, bits: int) -> flint.acb_mat | None:
-    """w v^T / w^T v for the left and right eigenvectors of a simple eigenvalue, in balls.
-
-    For x the eigenvalue and some b, c the matrix [[x I - M, b], [c^T, 0]] is regular, and sends
-    (v, 0) to (0, 1) for the eigenvector v with c^T v = 1.
-    """
+    """w v^T / w^T v for the left and right eigenvectors of a simple eigenvalue x, in balls: for
+    some b, c the matrix [[x I - M, b], [c^T, 0]] is regular, and sends (v, 0) to (0, 1)."""
     if root.factor.jordan != (1,):
         return None
     k, S = len(M), flint.acb_mat(to_flint(M)) * -1
@@ -393,16 +382,11 @@ def _exact_gradient(M: Matrix, root: Eigenvalue, bits: int) -> flint.acb_mat | N
     return flint.acb_mat([[p * q / scale for q in v] for p in w])
 
 
-def _norm(M: flint.acb_mat) -> flint.arb:
-    """Of the real part."""
-    return sum((z.real * z.real for z in M.entries()), flint.arb(0)).sqrt()
-
-
 def distance_to_tie(A: Array, H: Array, gap: float | None = None) -> float | None:
     """The distance of A [n, n] and H [d, d] in floats; gap: |rho_C - rho_Q| where it is known.
 
-    None for one token, where a dominant eigenvalue is defective or repeated to all digits, so that
-    it has no gradient, and where H is so large that its square is no float.
+    None for one token, where a dominant eigenvalue is defective or repeated to all digits, and
+    where the square of H is no float.
     """
     if len(A) == 1 or np.abs(H).max() > _LARGEST:
         return None

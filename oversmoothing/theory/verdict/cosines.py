@@ -1,10 +1,9 @@
 """What the cosine of each pair of tokens tends to, from one X_0 (T14g, T14h).
 
-The cosine of x_i and x_j goes with that of their leading sums y_i(L) and y_j(L). Where all
-leading multipliers have a real power, each residue of L has a limit of its own; one real multiplier
-each is the common case, with one residue or, of opposite signs, two. Else the cosine comes again
-and again near each of its values over the depths, since all phases recur together: two different
-values are no limit, and equal ones are a limit where structure says so.
+The cosine of x_i and x_j goes with that of their leading sums y_i(L) and y_j(L). Where all leading
+multipliers have a real power, each residue of L has a limit of its own: one, or two of opposite
+signs, where they are real. Else all phases recur together, so that the cosine comes near each of
+its values again: two different ones are no limit, equal ones are where structure says so.
 """
 
 from collections import Counter
@@ -28,10 +27,7 @@ from oversmoothing.theory.verdict.resolvent import OutOfReachError, Part, Resolv
 
 def keep_their_angle(pair: tuple[int, int], tokens: tuple[Part, Part], series: Resolvent) -> bool:
     """Whether the cosine of two tokens, some of whose phases turn for ever, is known to be constant
-    at the depths at which neither token is 0, from some depth on or in the limit.
-
-    Equal values at some depths prove nothing; each of these reasons does. Raises `OutOfReachError`.
-    """
+    where neither is 0, from some depth on or in the limit. Raises `OutOfReachError`."""
     if not all(_is_never_small(token) for token in tokens):
         first, _ = tokens
         return _is_one_pair(first) and _are_parallel(tokens)
@@ -169,15 +165,15 @@ class TokensOfStart:
 
     @cached_property
     def _tokens(self) -> list[Part | OutOfReachError | None]:
+        return [self._token(row) for row in identity(self._n)]
+
+    def _token(self, row: list[Fraction]) -> Part | OutOfReachError | None:
         """None for a token that becomes 0, the error for one whose growth is not decided."""
-        result: list[Part | OutOfReachError | None] = []
-        for row in identity(self._n):
-            try:
-                token = self._series.part([row])
-                result.append(token if not token.dies and token.growth else None)
-            except OutOfReachError as error:
-                result.append(error)
-        return result
+        try:
+            token = self._series.part([row])
+            return token if not token.dies and token.growth else None
+        except OutOfReachError as error:
+            return error
 
     @cached_property
     def _together(self) -> Part | None:
@@ -249,12 +245,8 @@ class TokensOfStart:
         if _are_different(values):
             return CosineLimit("periodic", values)
         # Of one feature a cosine is 1 or -1; else equal floats are no equal limits.
-        if (
-            len(values) == 1
-            or len(tokens[0].numerators) == 1
-            or leading.same(values)
-            or keep_their_angle(pair, tokens, self._series)
-        ):
+        alike = 1 in (len(values), len(tokens[0].numerators)) or _known_squares(values) == 1
+        if alike or keep_their_angle(pair, tokens, self._series):
             return CosineLimit("constant", values[:1])
         return None
 
@@ -300,9 +292,7 @@ class _UnsettledError(ArithmeticError):
 
 @dataclass(frozen=True)
 class TokenLimits:
-    """As a `Verdict` has them. token_growth: of each token. cosine_limits: of each pair (i, j),
-    i < j. cos_min, cos_mean: over the pairs of tokens that are not 0. None is what is not decided;
-    of cos_min and cos_mean also where there is no limit."""
+    """As a `Verdict` has them; None is what is not decided."""
 
     token_growth: tuple[leading.TokenGrowth | None, ...] | None
     cosine_limits: dict[Pair, CosineLimit | None] | None
@@ -329,8 +319,8 @@ def all_zero(n: int) -> TokenLimits:
 def over_pairs(
     limits: Sequence[CosineLimit | None], of: Callable[[list[float]], float], features: int
 ) -> CosineLimit | None:
-    """The limit of cos_min, or of cos_mean, over the pairs of tokens that are not 0; None where it
-    is not decided, or where there is none."""
+    """The limit of the smallest cosine, or of the mean, over the pairs of tokens that are not 0;
+    None where it is not decided, or where there is none."""
     steady = [limit for limit in limits if limit is not None and limit.values]
     combined = _by_residues(steady, of, features) if steady else UNDEFINED
     if all(limit is not None and limit.tends_to != "oscillates" for limit in limits):
@@ -351,7 +341,7 @@ def _by_residues(
     sources = set[Any]()
     for residue in range(period):
         here = [
-            (v, v.square if isinstance(v, leading.Cosine) else (i, residue % len(x.values)))
+            (v, getattr(v, "square", (i, residue % len(x.values))))
             for i, x in enumerate(limits)
             if (v := x.values[residue % len(x.values)]) is not None
         ]
@@ -368,10 +358,15 @@ def _by_residues(
 _UNSEEN = 2.0**-51
 
 
+def _known_squares(values: Sequence[float | None]) -> int:
+    """How many different numbers these are, 0 where they are not all `leading.Cosine`s."""
+    squares = {getattr(x, "square", None) for x in values}
+    return 0 if None in squares else len(squares)
+
+
 def _are_different(values: Sequence[float | None]) -> bool:
     """Whether cosines are known not to be one number; None beside a number is none."""
     known = [x for x in values if x is not None]
     if len(known) < len(values):
         return bool(known)
-    squares = {x.square if isinstance(x, leading.Cosine) else None for x in known}
-    return (None not in squares and len(squares) > 1) or max(known) - min(known) > _UNSEEN
+    return _known_squares(known) > 1 or max(known) - min(known) > _UNSEEN

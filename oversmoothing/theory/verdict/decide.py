@@ -134,7 +134,7 @@ def _numerically(case: Layer, relative: float) -> Comparison:
         reason = compared(outcome, *sizes, *modes)
     status = "numerical" if outcome is Outcome.UNDECIDED and case.n > 1 else "certified"
     answer = Verdict(outcome, status, rho_c, rho_q, reason, attention=a, value=h, digits=digits)
-    return Comparison(replace(answer, margin_error=decision.error), cell, error=decision.error)
+    return Comparison(replace(answer, margin_error=decision.error), cell)
 
 
 def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
@@ -157,7 +157,7 @@ def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
     rho_q = None if unknown else moving.shown
     digits = fixed.digits if unknown else min(fixed.digits, moving.digits)
     answer = Verdict(outcome, status, fixed.shown, rho_q, reason, digits=digits)
-    return Comparison(replace(answer, margin_error=decision.error), error=decision.error)
+    return Comparison(replace(answer, margin_error=decision.error))
 
 
 def _heads_reason(case: ManyHeads, outcome: Outcome, rho_c: str, rho_q: str, how: str) -> str:

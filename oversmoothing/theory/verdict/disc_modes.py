@@ -4,11 +4,10 @@ Everything here holds for generic X_0 and every layer of the cell, but for one t
 columns sum to 1 within rounding is taken for the doubly stochastic one that is meant, of which the
 mean over the tokens is consensus alone.
 
-Left eigenvectors of a part of the indices come through the zeros of a matrix (T1h, T4e). Where i
-leads to j by M_ij != 0, sets of indices that lead to one another are the diagonal blocks of a block
-triangular matrix. An eigenvalue that repeats in M may be simple among the indices that one set
-leads to: its left eigenvector there is one of M, 0 at all others. Of A the zeros are those of every
-layer of the cell.
+Zeros of a matrix give left eigenvectors, too (T1h, T4e). Where i leads to j by M_ij != 0, sets of
+indices that lead to one another are the diagonal blocks of a block triangular matrix. An eigenvalue
+that repeats in M may be simple among the indices that one set leads to: its left eigenvector there
+is one of M, 0 at all others.
 """
 
 import math
@@ -149,8 +148,7 @@ class DiscModes:
         if y is None:
             return None
         if self.causal:
-            value, error = (np.concatenate([[0.0], x]) for x in (y.value, y.error))
-            whole = Bounded(value, error)
+            whole = Bounded(*(np.concatenate([[0.0], x]) for x in (y.value, y.error)))
             mean = mean_of(whole)
             return limits.Tokens(whole - mean, mean)
         # Q y, Q as in `layer.attention.complement_basis`: eight roundings an entry.
@@ -190,7 +188,7 @@ class DiscModes:
         """Nothing is known of it."""
 
     def contains(self, mode: DiscMode) -> bool:
-        """Whether X_0 is shown to contain some of the mode."""
+        """Whether X_0 is shown to contain some of it."""
         return True
 
     @cached_property
@@ -236,8 +234,8 @@ class DiscModes:
         return _group(value, tuple(members.tolist()))
 
     def _simple_zeros(self) -> bool:
-        """Whether the exact zeros of H have as many eigenvectors: of a diagonal H, or of a head
-        with a core [r, r] that is not singular."""
+        """Whether the exact zeros of H have as many eigenvectors: H is diagonal, or the core of the
+        head regular."""
         case, value = self.cell.case, self.cell.value
         if case.factors is None:
             return bool(np.count_nonzero(case.H) == np.count_nonzero(np.diag(case.H)))
@@ -347,11 +345,10 @@ def start_within(X0: Array) -> Bounded:
 def heads_contained(case: ManyHeads, X0: Array, rest: float) -> bool:
     """Whether X_0 [n, d] contains a mode that outgrows `rest`, for all X_0 and heads that round to
     these: w^T X_0 != 0 for a left eigenvector w of the layer, or of several for equal eigenvalues.
-
-    Of causal heads the first tokens go by themselves: as many as there are rows for.
     """
     n, d = X0.shape
     if not np.triu(case.positive, 1).any():
+        # Of causal heads the first tokens go by themselves: as many as there are rows for.
         n = min(n, max(1, _OPERATOR // d))
     if n * d > _OPERATOR:
         return False
@@ -366,8 +363,7 @@ def heads_contained(case: ManyHeads, X0: Array, rest: float) -> bool:
 
 def limits_of_heads(case: ManyHeads, X0: Array | None) -> limits.Limits:
     """What generic X_0 (None), or this one, leads to for all heads that round to these, where
-    consensus does not dominate: from the eigenvector of the one mu that leads, where X_0 contains
-    it."""
+    consensus does not dominate: by the eigenvector of the one mu that leads, if X_0 contains it."""
     n, d = case.n, case.d
     if n * d > _LEADING:
         return limits.UNKNOWN

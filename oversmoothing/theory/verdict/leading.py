@@ -1,5 +1,5 @@
-"""What the leading terms of X_L do: HFC/LFC constant or oscillating, and its limit (T4, T5a), and
-the growth and direction of single tokens (T14e).
+"""What the leading terms of X_L do: HFC/LFC constant or oscillating, its limit and the rank (T4,
+T5a), and the growth and direction of single tokens (T14e).
 
 A leading term at the root x of multiplicity k + 1 is C(L, k) x^(L-k) G, G = N(x)/q(x), with N the
 numerators of the part and q its cofactor there. Balls show what is not zero; that something is zero
@@ -7,14 +7,10 @@ is shown by structure (one root; one real simple eigenvalue shared by all), by r
 where all conjugates lead, or by the gap of algebraic integers. Where none of these reaches, there
 is no answer.
 
-The asymptotic rank (T4c): a lower bound by pivots that are certainly not zero, an upper one by how
-often the eigenvalues occur that lead; where they differ, by rational arithmetic if all conjugates
-lead, or in the field of the one root that leads.
-
-A token is row i of X_L, a part of the resolvent of X_0; in lowest terms its poles are the
-multipliers that it contains, whatever the others contain. Those of the largest modulus and
-multiplicity lead: x_i(L) = C(L, p) rho^(L-p) (y_i(L) + O(1/L)), y_i(L) = sum (x/|x|)^(L-p) g_x over
-the leading x. Where some power of a root is real, residues of L have limits of their own (T14h).
+A token is row i of X_L, a part of the resolvent of X_0, whose poles in lowest terms are the
+multipliers that it contains. Those of the largest modulus and multiplicity lead: x_i(L) = C(L, p)
+rho^(L-p) (y_i(L) + O(1/L)), y_i(L) = sum (x/|x|)^(L-p) g_x over the leading x. Where some power of
+a root is real, residues of L have limits of their own (T14h).
 """
 
 import math
@@ -54,11 +50,8 @@ Groups = list[list[tuple[Any, Any]]]
 
 def ratio_limit(hfc: Part, mean: Part, n: int) -> tuple[str | None, Number | None]:
     """What HFC/LFC tends to where n P X and 1^T X grow alike (T5a): "constant" with its limit,
-    "oscillates", or None where neither is proved.
-
-    The squared ratio of the two almost periodic sums is constant iff their coefficients at the
-    frequencies x conj(y) are proportional.
-    """
+    "oscillates", or None where neither is proved. It is constant iff the coefficients of the two
+    almost periodic sums at the frequencies x conj(y) are proportional."""
     parts = hfc, mean
     roots = list(dict.fromkeys(root for part in parts for root in part.growth.roots))
     bits = working_bits(*parts)
@@ -147,11 +140,8 @@ def proportional(parts: tuple[Part, Part], roots: Sequence[Eigenvalue], groups: 
 
 
 def proportionality_bits(parts: tuple[Part, Part], roots: Sequence[Eigenvalue]) -> int:
-    """Bits of the bound below which the differences of `ratio_limit` can only be zero.
-
-    Times |q|^2 at all the roots that lead they are algebraic integers, and no conjugate of them is
-    larger than the bound.
-    """
+    """Bits of the bound below which the differences of `ratio_limit` can only be zero: times |q|^2
+    at all the roots that lead they are algebraic integers, with all conjugates below it."""
     size = largest([flint.arb(1), *(abs(r) for x in roots for r in x.factor.roots(64))])
 
     def height(polynomial: flint.fmpz_poly) -> flint.arb:
@@ -166,12 +156,16 @@ def proportionality_bits(parts: tuple[Part, Part], roots: Sequence[Eigenvalue]) 
     return (embeddings(roots) - 1) * bits_of(bound) + 64
 
 
-# Depths at which the rank of the leading sum is looked at for a lower bound.
-_LOOKS = 12
+# Depths at which the rank of the leading sum is looked at for a lower bound; exactly.
+_LOOKS, _MOST_LOOKS = 12, 4098
 
 
 def leading_rank(whole: Part, shape: tuple[int, int]) -> int | None:
-    """The asymptotic rank of X_L (T4c): the largest of the leading sum, None if unproved."""
+    """The asymptotic rank of X_L (T4c): the largest of the leading sum, None if unproved.
+
+    Below by pivots that are not zero, above by how often the eigenvalues occur that lead; where
+    these differ by rational arithmetic, or in the field of the one root that leads.
+    """
     growth = whole.growth
     pairs = [pair for root in growth.roots for pair in whole.order.pairs(root)]
     upper = min(shape) if whole.order.several else rank_bound(pairs, growth.power)
@@ -205,38 +199,29 @@ def ball_rank(rows: list[list[flint.acb]]) -> int:
     """A lower bound of the rank: pivots that are certainly not zero."""
     rank = 0
     while rows and rows[0]:
-        row, column = max(
-            ((i, j) for i in range(len(rows)) for j in range(len(rows[0]))),
-            key=lambda at: float(abs(rows[at[0]][at[1]]).lower()),
-        )
-        if rows[row][column].contains(0):
+        places = product(range(len(rows)), range(len(rows[0])))
+        row, column = max(places, key=lambda at: float(abs(rows[at[0]][at[1]]).lower()))
+        pivot, others = rows[row], rows[:row] + rows[row + 1 :]
+        if pivot[column].contains(0):
             return rank
-        pivot = rows[row]
         rows = [
             [x - r[column] / pivot[column] * pivot[j] for j, x in enumerate(r) if j != column]
-            for i, r in enumerate(rows)
-            if i != row
+            for r in others
         ]
         rank += 1
     return rank
 
 
 def rational_rank(whole: Part, shape: tuple[int, int]) -> int | None:
-    """The rank where all conjugates of the leading roots lead: the leading sum is rational.
-
-    Its r x r minors are sums of powers of products of r roots: zero at as many depths as there are
-    such products, they are zero at all.
-    """
+    """The rank where all conjugates of the leading roots lead, the leading sum is rational: minors
+    that are 0 at as many depths as there are products of r roots are 0 at all."""
     sequences = whole.rational_sums()
-    degree, rank, depth = len(whole.growth.roots), 0, 0
-    while depth < comb(degree + rank, rank + 1):
-        if depth > 4096:
-            return None
-        rank = max(rank, int(flint.fmpq_mat(*shape, list(map(next, sequences))).rank()))
-        if rank == min(shape):
+    degree, rank = len(whole.growth.roots), 0
+    for depth in range(_MOST_LOOKS):
+        if depth >= comb(degree + rank, rank + 1) or rank == min(shape):
             return rank
-        depth += 1
-    return rank
+        rank = max(rank, int(flint.fmpq_mat(*shape, list(map(next, sequences))).rank()))
+    return None
 
 
 def rank_in_field(whole: Part, polynomial: flint.fmpz_poly, shape: tuple[int, int]) -> int:
@@ -294,11 +279,9 @@ def rational_direction(token: Part, depth: int) -> list[Fraction] | None:
 
 
 def every(part: Part, period: int, first: int) -> Part | None:
-    """The token at the depths first, first + period, first + 2 period ... alone, as a sequence.
-
-    Its poles are powers of those of the part: some may be gone, and what grows more slowly leads.
-    None where it is 0 from some depth on. Raises `OutOfReachError`.
-    """
+    """The token at the depths first, first + period, ... alone: its poles are powers of those of
+    the part, of which some may be gone. None where it is 0 from some depth on. Raises
+    `OutOfReachError`."""
     q = part.denominator
     degree = int(q.degree())
     polynomial = power_polynomial(q, period)
@@ -358,8 +341,8 @@ class UnknownPhaseError(ArithmeticError):
 def real_power(x: Eigenvalue) -> int | None:
     """The least k >= 1 with x^k real, None where no power is. Raises `UnknownPhaseError`.
 
-    x^k is real iff x / conj(x) is a k-th root of unity; it lies in a field of degree m = D (D - 1)
-    at most, so that its order k has phi(k) <= m. phi(k) > k/6 for every k below 10^4: k < 6 m.
+    Then x / conj(x) is a k-th root of unity in a field of degree m = D (D - 1) at most: phi(k) <=
+    m, and phi(k) > k/6 for every k below 10^4, so that k < 6 m.
     """
     if x.is_real:
         return 1
@@ -380,11 +363,8 @@ def real_power(x: Eigenvalue) -> int | None:
 
 
 def period_of(tokens: tuple[Part, Part]) -> int | None:
-    """A period N in L of the cosine of the two leading sums, by their phases alone; None where they
-    have none. Raises `UnknownPhaseError`, also where it is too long.
-
-    All x^N of one token are real and of one sign, and the signs of the two tokens agree.
-    """
+    """A period N in L of the cosine of the two leading sums, None where they have none: all x^N are
+    real and of one sign. Raises `UnknownPhaseError`, also where it is too long."""
     orders = [real_power(x) for token in tokens for x in token.growth.roots]
     if any(k is None for k in orders):
         return None
@@ -416,12 +396,6 @@ class Cosine(float):
             cosine = Cosine(rounded(-size if square < 0 else size))
         cosine.square = square
         return cosine
-
-
-def same(values: Sequence[float | None]) -> bool:
-    """Whether cosines are known to be the same number."""
-    squares = [x.square if isinstance(x, Cosine) else None for x in values]
-    return None not in squares and len(set(squares)) == 1
 
 
 def cosine_of(vectors: list[list[flint.arb]]) -> flint.arb | None:

@@ -1,9 +1,8 @@
 """What HFC/LFC and the rank of X_L do, from the modes that lead: one analysis, however modes are
 enclosed, by discs (`disc_modes`) or in balls (`by_cells`) (T1f, T3f, T4, T5a).
 
-The leading modes are one direction of tokens times whatever H does, or one of H times what A does:
-in both the ratio of HFC and LFC is that of the tokens' directions. What needs more than that, and
-means that may be 0, are left open.
+One direction of tokens leads, times whatever H does, or one of H times what A does: HFC/LFC is then
+that of the tokens' directions. What needs more, and means that may be 0, are left open.
 """
 
 from __future__ import annotations
@@ -162,11 +161,10 @@ def limits_of(modes: Any, outcome: Outcome) -> Limits:
 
     modes: a `DiscModes` or `CellModes`. Its `leading` has the modes that lead, of equal moduli or
     too close to tell, and while none of them is there for certain and lasts also those that lead
-    where all of these are missing. `generic`: X_0 is, and contains everything. Of a mode
-    `attention` and `value` are groups of eigenvalues; some part of it is there if it is `sure`, and
-    if it is `quarter`, 1 + h a may be real or imaginary: then e^(2 i L phase) is real. `tokens` and
-    `feature` are the eigenvectors of one that leads, `summed` the tokens of a given X_0 on one h
-    where all mu are one.
+    where all of these are missing. `generic`: X_0 is, and contains everything. Of a mode some part
+    is there if it is `sure`; if it is `quarter`, 1 + h a may be real or imaginary: then
+    e^(2 i L phase) is real. `tokens` and `feature` are the eigenvectors of one that leads, `summed`
+    the tokens of a given X_0 on one h where all mu are one.
     """
     if outcome is Outcome.SMOOTHING:
         return ZERO
@@ -196,9 +194,14 @@ def _by_directions(modes: Any, top: list[Any]) -> Limits:
     # Where one h = 0 leads, its part of X_0 stays as it is, whatever A does.
     still = len(top) == 1 and value.zero
     if len(sides) == 1 and not consensus and not still:
-        limits = _of_one_side(modes, top, side)
-        if limits.limit_rank is not None or not one_value:
-            return limits
+        # X_L goes like w y_L^T, of rank 1.
+        tokens: Tokens | None = modes.tokens(top) if side.real else None
+        if tokens is not None:
+            return tokens.ratio()
+        if side.real and len(side) == 1:
+            return Limits(None, None, 1)
+        if not one_value:
+            return UNKNOWN
     turned = len(top) == 2 and side.conjugate == sides[-1].columns != ()
     if one_value:
         return _of_one_value(modes, top, consensus, turned)
@@ -210,14 +213,6 @@ def _by_directions(modes: Any, top: list[Any]) -> Limits:
         if turned:
             return _of_pair(modes, top[:1])
     return UNKNOWN
-
-
-def _of_one_side(modes: Any, top: list[Any], side: Any) -> Limits:
-    """X_L goes like w y_L^T: HFC/LFC tends to ||P w|| / (sqrt(n) |mean w|), rank 1."""
-    tokens: Tokens | None = modes.tokens(top) if side.real else None
-    if tokens is not None:
-        return tokens.ratio()
-    return Limits(None, None, 1 if side.real and len(side) == 1 else None)
 
 
 def _of_one_value(modes: Any, top: list[Any], consensus: bool, turned: bool) -> Limits:
@@ -248,9 +243,9 @@ def _of_pair(modes: Any, half: list[Any]) -> Limits:
         rank = 1 if value.real else 2
         tokens = modes.tokens(half)
     elif modes.generic:
-        # Several closed classes, of which generic X_0 has means w with no phase in common.
-        several = modes.classes > 1
-        return Limits("oscillates" if turns and several else None, None, 2 if several else None)
+        # Several closed classes (of one HFC/LFC -> 0), of which generic X_0 has means w with no
+        # phase in common.
+        return Limits("oscillates" if turns else None, None, 2)
     else:
         tokens = modes.summed(half)
         rank = 2 if tokens is not None and tokens.complex else None

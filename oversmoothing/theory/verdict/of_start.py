@@ -141,7 +141,7 @@ def _start_of_heads(case: ManyHeads, X: Entries, radii: Comparison, generic: Out
     rest = known.rho_quotient if smoothing else known.rho_consensus
     # An estimate says of no mode that it leads.
     sure = known.status == "certified" and generic in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING)
-    if not sure or rest is None or not heads_contained(case, X0, rest + 2 * radii.error):
+    if not sure or rest is None or not heads_contained(case, X0, rest + 2 * known.margin_error):
         return Decided(Outcome.UNDECIDED, UNKNOWN, sentences.NOT_SHOWN)
     return Decided(generic, ZERO if smoothing else limits_of_heads(case, X0))
 

@@ -2,10 +2,7 @@
 
 Input in fractions of moderate size is decided exactly at once. Otherwise the float64 discs are
 asked first; where they overlap, exact arithmetic on what is rational and small, and discs of a
-refined similarity in balls on what is larger or a softmax. The method of what comes back names the
-stage.
-
-The discs compare moduli with outward rounding: nothing here can be wrong by rounding.
+refined similarity in balls on what is larger or a softmax. Bounds are rounded outward throughout.
 """
 
 from collections.abc import Iterator
@@ -43,9 +40,9 @@ End = float | Fraction
 class CertifiedDominance:
     """A certified comparison of rho_C and rho_Q.
 
-    verdict: SMOOTHING, NON_SMOOTHING, TIE (outside exact arithmetic by structure only: an exact 0
-    in spec(H), or 1 repeated in spec(A)), TRIVIAL or UNDECIDED. gap: bounds of rho_C - rho_Q where
-    they are known better than from the two radii.
+    verdict: a TIE outside exact arithmetic is one by structure (an exact 0 in spec(H), or 1
+    repeated in spec(A)). method: the stage. gap: bounds of rho_C - rho_Q where they are known
+    better than from the two radii. radii: both, where more is known of them than floats say.
     """
 
     verdict: Outcome
@@ -140,19 +137,18 @@ def exact_stage(case: Layer) -> tuple[CertifiedDominance, ExactDominance]:
     method = "exact: isolated roots of characteristic polynomials, gap bound for equality"
     with at_precision(_BITS):
         consensus = _radius(dominance.radius(True, _BITS))
-        quotient = None if trivial else _radius(dominance.radius(False, _BITS))
-    gap = None if trivial else _exact_gap(dominance)
-    known = None if trivial or dominance.comparison is None else dominance.radii()
+        if trivial:
+            return CertifiedDominance(verdict, consensus, None, reason, method), dominance
+        quotient = _radius(dominance.radius(False, _BITS))
+    radii = dominance.radii()
+    gap = (0.0, 0.0) if dominance.comparison == 0 else _exact_gap(radii[0].minus(radii[1]))
+    known = None if dominance.comparison is None else radii
     return CertifiedDominance(verdict, consensus, quotient, reason, method, gap, known), dominance
 
 
-def _exact_gap(dominance: ExactDominance) -> tuple[End, End]:
+def _exact_gap(gap: Number) -> tuple[End, End]:
     """Bounds of rho_C - rho_Q that show its sign where it has one: rounded outward, or fractions
     where binary64 does not reach so low."""
-    if dominance.comparison == 0:
-        return 0.0, 0.0
-    consensus, quotient = dominance.radii()
-    gap = consensus.minus(quotient)
     low, high = _one_further(*(float(Number.of(x)) for x in (gap.low, gap.high)))
     hidden = low <= 0 <= high and (gap.low > 0 or gap.high < 0)
     # Room for the checker's own balls.
