@@ -15,14 +15,9 @@ from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.spectra.heads_radius import DENSE_SIZE
 from oversmoothing.theory.spectra.layer_discs import FEWEST_DIGITS, Interval, Spectrum
+from oversmoothing.theory.verdict import by_discs
 from oversmoothing.theory.verdict.answer import WRITE_EXACTLY, Pair, Verdict, compared, number
-from oversmoothing.theory.verdict.by_discs import (
-    Comparison,
-    cell_discs,
-    decide_cell,
-    decide_heads,
-    finer,
-)
+from oversmoothing.theory.verdict.by_discs import Comparison
 from oversmoothing.theory.verdict.formulas import Outcome, outcome_of, outcome_of_sign
 from oversmoothing.theory.verdict.limits import UNKNOWN, ZERO, Limits, agreed, limits_of, merged
 
@@ -107,10 +102,10 @@ def _words(h: complex, a: complex) -> str:
 
 
 def _numerically(case: Layer, relative: float) -> Comparison:
-    cell = cell_discs(case, relative)
-    decision = decide_cell(cell)
-    if decision.outcome is Outcome.UNDECIDED and (parts := finer(cell)) is not None:
-        cell, decision = parts, decide_cell(parts)
+    cell = by_discs.cell_discs(case, relative)
+    decision = by_discs.decide_cell(cell)
+    if decision.outcome is Outcome.UNDECIDED and (parts := by_discs.finer(cell)) is not None:
+        cell, decision = parts, by_discs.decide_cell(parts)
     outcome, consensus, quotient = decision.outcome, decision.consensus, decision.quotient
     if outcome is Outcome.UNDECIDED and relative == UNIT:
         from oversmoothing.theory.verdict.by_cells import decided_in_cell
@@ -139,7 +134,7 @@ def _numerically(case: Layer, relative: float) -> Comparison:
 
 def _of_heads(case: ManyHeads, dense_size: int) -> Comparison:
     """The radii of the operator of all heads in floats."""
-    decision = decide_heads(case, dense_size)
+    decision = by_discs.decide_heads(case, dense_size)
     outcome, fixed, moving = decision.outcome, decision.consensus, decision.quotient
     estimated, unknown = decision.method in ("arnoldi", "powers"), decision.reason
     status = "estimated" if estimated else "certified"

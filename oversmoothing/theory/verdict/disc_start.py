@@ -4,9 +4,8 @@ The coefficient of a pair (a_i, h_j) is w^T X_0 z with left eigenvectors w of A 
 consensus pi^T X_0 z. Where its bounds leave out 0, every X_0 that rounds to the given one contains
 the pair. A pair on the winning side that outgrows all of the other side then decides.
 
-Of a head whose exact eigenvalues 0 lead alone, X_0 keeps the part on which W is 0. The terms of X_L
-for `onset`, sum of c_ij mu_ij^L v_i u_j^T, are an estimate and said as one ("about"): no verdict
-and no limit rests on it.
+The terms of X_L for `onset`, sum of c_ij mu_ij^L v_i u_j^T, are an estimate and said as one
+("about"): no verdict and no limit rests on it.
 """
 
 from __future__ import annotations
@@ -20,14 +19,9 @@ from numpy.typing import NDArray
 from oversmoothing.theory.depth.onset import EACH, GAP, Onset, Series, Sides, onset
 from oversmoothing.theory.layer.attention import class_families
 from oversmoothing.theory.numbers.rounding import UNIT, Bounded, normalise, solved
+from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.discs import Discs, eigenvector
-from oversmoothing.theory.spectra.layer_discs import (
-    EPS,
-    core_within,
-    log_multiplier,
-    multipliers,
-    pair_moduli,
-)
+from oversmoothing.theory.spectra.layer_discs import EPS
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict import disc_modes
 from oversmoothing.theory.verdict.by_discs import CellDiscs
@@ -53,11 +47,11 @@ class DiscStart(disc_modes.DiscModes):
         if generic is Outcome.TIE:
             top = self.leading()[0]
             return Decided(generic) if self._classes_differ(top) else self._tie_of_a_head(top)
+        if generic not in (Outcome.SMOOTHING, Outcome.NON_SMOOTHING):
+            return NOTHING
         fixed, moving = self.cell.consensus, self.cell.quotient
         if generic is Outcome.NON_SMOOTHING:
             fixed, moving = moving, fixed
-        elif generic is not Outcome.SMOOTHING:
-            return NOTHING
         rest = moving.high.max(initial=0.0)
         order = np.argsort(-fixed.low, axis=None, kind="stable")[: disc_modes.TRIED].tolist()
         pairs = [divmod(k, fixed.low.shape[1]) for k in order]
@@ -88,7 +82,7 @@ class DiscStart(disc_modes.DiscModes):
             w = vector()
             if w is None:
                 continue
-            low = pair_moduli(a, value)[1].low[0]
+            low = layer_discs.pair_moduli(a, value)[1].low[0]
             if low.min() > rest:
                 shown = bool((w @ away).nonzero.any())
             else:
@@ -102,8 +96,8 @@ class DiscStart(disc_modes.DiscModes):
         return False
 
     def _classes_differ(self, top: list[disc_modes.DiscMode]) -> bool:
-        """Whether the h_j != -1 that leads alone is in the difference of the means of two closed
-        classes of tokens, pi_k^T X_0 z - pi_l^T X_0 z: then it is in one of these means too."""
+        """Whether the h_j != -1 that leads alone is in pi_k^T X_0 z - pi_l^T X_0 z for two closed
+        classes of tokens: then it is in one of these means too."""
         if self.classes == 1 or not top:
             return False
         first, j = top[0].value, top[0].value.columns[0]
@@ -127,7 +121,7 @@ class DiscStart(disc_modes.DiscModes):
             return NOTHING
         # X - X W_V G^-1 W_proj, where G = W_proj W_V is proved to be regular.
         W_V, W_proj = factors
-        rest = solved(Bounded(*core_within(W_V, W_proj, UNIT)), Bounded.near(W_proj))
+        rest = solved(Bounded(*layer_discs.core_within(W_V, W_proj, UNIT)), Bounded.near(W_proj))
         if rest is None:
             return NOTHING
         part = self._X - self._X @ Bounded.near(W_V) @ rest
@@ -143,8 +137,7 @@ class DiscStart(disc_modes.DiscModes):
 
     @cached_property
     def _between(self) -> Bounded:
-        """The differences Q^T X_0 [n-1, d]; X_0 without its first token, less that, for a causal
-        A."""
+        """The differences Q^T X_0 [n-1, d]; those to the first token for a causal A."""
         n, away = self.n, self._X[1:] - self._X[:1]
         if self.causal:
             return away
@@ -159,8 +152,7 @@ class DiscStart(disc_modes.DiscModes):
         return w is not None and self._with(w, self._between, self.value_vector(j, left=True))
 
     def _has_mean(self, X: Bounded, z: Bounded) -> bool:
-        """Whether pi^T X z is not 0 for a closed class: what the tokens share, and the mean of what
-        they differ by."""
+        """Whether pi^T X z is not 0 for a closed class: shared, and the mean of what differs."""
         shared, apart = X[0] @ z, (X[:1] - X) @ z
         return any((shared - w @ apart).nonzero for w in self._means)
 
@@ -173,7 +165,7 @@ class DiscStart(disc_modes.DiscModes):
 
 
 def _above(a: Discs, h: Discs, rest: float) -> bool:
-    return bool((pair_moduli(a, h)[1].low > rest).any())
+    return bool((layer_discs.pair_moduli(a, h)[1].low > rest).any())
 
 
 # Multiplications spent on looking at layers one by one, and so many layers at least.
@@ -203,7 +195,7 @@ def onset_of_cell(cell: CellDiscs, X0: Array, tends_to: str | None) -> Onset | N
             return None
     there = np.abs(C) > DOUBT * EPS * n * np.abs(C).max()
     balanced = cell.case.may_balance and bool((np.abs(A.sum(axis=0) - 1) <= n * EPS).all())
-    mu = multipliers(a, h.astype(np.complex128))
+    mu = layer_discs.multipliers(a, h.astype(np.complex128))
     moduli = np.abs(mu)
     rho = float(moduli[there].max(initial=0.0))
     if rho <= 0:
@@ -220,7 +212,7 @@ def onset_of_cell(cell: CellDiscs, X0: Array, tends_to: str | None) -> Onset | N
         mean[:, : n - classes] = 0.0
     for image in (hfc, mean):
         image[:, np.abs(image).max(axis=0) <= DOUBT * EPS * n] = 0.0
-    scaled, logs = mu / moduli.max(), log_multiplier(np.multiply.outer(a, h)).real
+    scaled, logs = mu / moduli.max(), layer_discs.log_multiplier(np.multiply.outer(a, h)).real
     (whole, _), (of_hfc, up), (of_mean, down) = (
         _series(image, there, scaled, logs, C, U) for image in (V, hfc, mean)
     )
@@ -248,10 +240,8 @@ def _series(
     image: Complex, kept: NDArray[np.bool_], mu: Complex, logs: Array, C: Complex, U: Complex
 ) -> tuple[Series | None, float]:
     """A part of X_L and the logarithm of its leading modulus; None where nothing of it is left.
-
-    image: what the part takes of the eigenvectors of A. mu, logs: the multipliers [n, d] up to
-    scale, and log |mu|; C [n, d]: the coefficients, U [d, d]: the eigenvectors of H.
-    """
+    image: what it takes of the eigenvectors of A. mu [n, d]: up to scale, logs: log |mu|; C [n, d]:
+    the coefficients, U [d, d]: the eigenvectors of H."""
     lengths = np.multiply.outer(np.linalg.norm(image, axis=0), np.linalg.norm(U, axis=0))
     with np.errstate(divide="ignore"):
         size = np.log(np.abs(C)) + np.log(lengths)

@@ -29,16 +29,9 @@ from oversmoothing.theory.numbers.exact import Number, dot, polynomial_at
 from oversmoothing.theory.numbers.rounding import at_precision, largest, to_ball
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, eigenvalues, squared_modulus
 from oversmoothing.theory.spectra.chains import companion
+from oversmoothing.theory.verdict import resolvent
 from oversmoothing.theory.verdict.by_fractions import embeddings, rank_bound
-from oversmoothing.theory.verdict.resolvent import (
-    Multipliers,
-    OutOfReachError,
-    Part,
-    bits_of,
-    in_lowest_terms,
-    terms,
-    working_bits,
-)
+from oversmoothing.theory.verdict.resolvent import Multipliers, OutOfReachError, Part
 
 # Equality of algebraic numbers is proved by balls of up to so many bits.
 GAP_BITS = 2**17
@@ -54,7 +47,7 @@ def ratio_limit(hfc: Part, mean: Part, n: int) -> tuple[str | None, Number | Non
     almost periodic sums at the frequencies x conj(y) are proportional."""
     parts = hfc, mean
     roots = list(dict.fromkeys(root for part in parts for root in part.growth.roots))
-    bits = working_bits(*parts)
+    bits = resolvent.working_bits(*parts)
     above, below = ({x: part.coefficients(x, bits) for x in roots} for part in parts)
 
     def settled(groups: Groups) -> bool:
@@ -120,7 +113,7 @@ def proportional(parts: tuple[Part, Part], roots: Sequence[Eigenvalue], groups: 
     needed = proportionality_bits(parts, roots)
     if needed > GAP_BITS:
         return False
-    bits = needed + working_bits(*parts) * (4 * len(roots) + 4)
+    bits = needed + resolvent.working_bits(*parts) * (4 * len(roots) + 4)
     with at_precision(bits):
         gap = flint.arb(2) ** (-needed)
         for group in groups:
@@ -153,7 +146,7 @@ def proportionality_bits(parts: tuple[Part, Part], roots: Sequence[Eigenvalue]) 
         total = sum((height(p) ** 2 for p in part.numerators), flint.arb(0))
         bound *= total * height(part.cofactor) ** (2 * len(roots))
     # A root of degree above 1 makes a q of 2 |x| and more: no |x conj(y)| exceeds this either.
-    return (embeddings(roots) - 1) * bits_of(bound) + 64
+    return (embeddings(roots) - 1) * resolvent.bits_of(bound) + 64
 
 
 # Depths at which the rank of the leading sum is looked at for a lower bound; exactly.
@@ -169,7 +162,7 @@ def leading_rank(whole: Part, shape: tuple[int, int]) -> int | None:
     growth = whole.growth
     pairs = [pair for root in growth.roots for pair in whole.order.pairs(root)]
     upper = min(shape) if whole.order.several else rank_bound(pairs, growth.power)
-    bits = working_bits(whole)
+    bits = resolvent.working_bits(whole)
     if has_rank(whole.directions(bits), shape[1], bits, upper):
         return upper
     if whole.all_conjugates_lead:
@@ -288,11 +281,11 @@ def every(part: Part, period: int, first: int) -> Part | None:
     factors = [(factor, factor.multiplicity) for factor in factors_of(polynomial)]
     numerators = []
     for numerator in part.numerators:
-        values = list(islice(terms(numerator, q), first, first + period * degree, period))
+        values = list(islice(resolvent.terms(numerator, q), first, first + period * degree, period))
         # Coefficient k: the sum over j of polynomial[k + 1 + j] values[j].
         whole = polynomial * flint.fmpz_poly(values[::-1])
         numerators.append(flint.fmpz_poly(whole.coeffs()[degree:]))
-    slower = in_lowest_terms(numerators, factors, _order_of_powers(part, period))
+    slower = resolvent.in_lowest_terms(numerators, factors, _order_of_powers(part, period))
     return None if slower.dies else slower
 
 

@@ -2,8 +2,7 @@
 
 An X_0 whose resolvent is too large is looked at by spectral projectors (T4c, T14e-g). With q_a and
 q_h what annihilates the other eigenvalues, it contains the pair (a, h) iff q_a(A) X_0 q_h(H)^T is
-not 0: that is seen modulo a prime, that it is 0 in integers. Moduli are compared as everywhere
-(`by_fractions.compare`). Several heads act on vec X_0 as one H.
+not 0: that is seen modulo a prime, that it is 0 in integers. Several heads act on vec X_0 as one H.
 
 Where A and H are diagonalisable, E_a X_0 E_h^T is all that X_0 contains of the pair, and grows like
 (1 + h a)^L alone. E_a = prod (A - b) / (a - b) over the other eigenvalues b, in balls. What turns
@@ -30,16 +29,10 @@ from oversmoothing.theory.numbers.rounding import at_precision, doublings, norm
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.spectra.heads import ManyHeads
 from oversmoothing.theory.support.errors import CloseRootsError
-from oversmoothing.theory.verdict import answer as sentences, leading, resolvent
+from oversmoothing.theory.verdict import answer as sentences, by_fractions, leading, resolvent
 from oversmoothing.theory.verdict.by_cells import decided_in_cell
 from oversmoothing.theory.verdict.by_discs import CellDiscs, Comparison, cell_discs
-from oversmoothing.theory.verdict.by_fractions import (
-    Mode,
-    all_modes,
-    compare,
-    largest_modes,
-    rank_bound,
-)
+from oversmoothing.theory.verdict.by_fractions import Leading, Mode
 from oversmoothing.theory.verdict.cosines import CosineLimit, token_limits
 from oversmoothing.theory.verdict.disc_modes import heads_contained, limits_of_heads
 from oversmoothing.theory.verdict.disc_start import DiscStart, onset_of_cell
@@ -107,9 +100,9 @@ def _with_short_numbers(answer: Decided, case: Layer, start: Entries) -> Decided
     if content is None:
         return answer
     told = _of_content(content, case)
-    if answer.outcome not in COMPARED or told.outcome is not answer.outcome:
-        return replace(answer, tokens=told.tokens)
-    return replace(answer, words=told.words, onset=told.onset, tokens=told.tokens)
+    same = answer.outcome in COMPARED and told.outcome is answer.outcome
+    own = told if same else answer
+    return replace(answer, words=own.words, onset=own.onset, tokens=told.tokens)
 
 
 def _large_start(case: Layer, start: Entries, generic: Outcome) -> Decided:
@@ -147,8 +140,7 @@ def _start_of_heads(case: ManyHeads, X: Entries, radii: Comparison, generic: Out
 
 
 def _start_in_floats(start: Entries, cell: CellDiscs, generic: Outcome) -> Decided:
-    """The same from discs, and what they leave open from all cases that round to the same floats,
-    as far as these agree; else UNDECIDED."""
+    """From discs, and where they leave it open what all cases agree on that round to the floats."""
     case, X0 = cell.case, start.floats
     if (X0[0] == X0).all():
         return _at_consensus(case, start)
@@ -203,21 +195,20 @@ def by_projectors(case: Layer, X0: exact.Matrix) -> Decided:
     consensus, quotient = parts.largest(True), parts.largest(False)
     if consensus is None or not quotient:
         return Decided(Outcome.UNDECIDED)
-    sign = compare(consensus[0], quotient[0])[0] if consensus else -1
-    outcome = outcome_of_sign(sign)
-    leads = (consensus if sign != -1 else []) + (quotient if sign != 1 else [])
-    if sign is not None and leads[0].rational == 0:
+    sign = by_fractions.compare(consensus[0], quotient[0])[0] if consensus else -1
+    outcome, leads = outcome_of_sign(sign), Leading(consensus, quotient, sign).dominant()
+    if leads and leads[0].rational == 0:
         return Decided(Outcome.UNDEFINED, words=sentences.VANISHES)
-    if sign is None or not _is_plain(case):
-        return Decided(outcome, ZERO if outcome is Outcome.SMOOTHING else UNKNOWN)
-    return parts.led_by(leads, outcome)
+    if leads and _is_plain(case):
+        return parts.led_by(leads, outcome)
+    return Decided(outcome, ZERO if outcome is Outcome.SMOOTHING else UNKNOWN)
 
 
 def _is_plain(case: Layer) -> bool:
     """Whether each pair grows like (1 + h a)^L alone, of one head with one closed class."""
     if case.others or len(case.classes) > 1:
         return False
-    modes = all_modes(case.rational_A, case.rational_H)
+    modes = by_fractions.all_modes(case.rational_A, case.rational_H)
     return all(root.factor.jordan[0] == 1 for mode in modes for root in mode.roots)
 
 
@@ -235,7 +226,7 @@ class _Parts:
 
     def __init__(self, case: Layer, X0: exact.Matrix) -> None:
         heads = ((case.rational_A, case.rational_H), *case.others)
-        self._case, self._modes = case, all_modes(*heads[0], case.others)
+        self._case, self._modes = case, by_fractions.all_modes(*heads[0], case.others)
         self._a, self._h = (
             list(dict.fromkeys(roots))
             for roots in zip(*((m.attention, m.value) for m in self._modes), strict=True)
@@ -283,7 +274,7 @@ class _Parts:
         """Those of the largest modulus of one side in X_0; None where that is not shown."""
         modes = [mode for mode in self._modes if (mode.attention is None) is consensus]
         while modes:
-            top, sure, _ = largest_modes(modes, compare)
+            top, sure, _ = by_fractions.largest_modes(modes, by_fractions.compare)
             there = [self.contains(mode) for mode in top]
             if None in there or not sure:
                 return None
@@ -324,7 +315,7 @@ class _Parts:
                 accurate = all(norm(x).rel_accuracy_bits() >= 60 for x in table.values())
             if accurate and narrow:
                 break
-        bound = min(rank_bound(leads), n, d)
+        bound = min(by_fractions.rank_bound(leads), n, d)
         rank = bound if leading.has_rank(table, d, bits, bound) else None
         limits = infinite(rank) if open_.tends_to else Limits(tends_to, limit, rank)
         if turns:

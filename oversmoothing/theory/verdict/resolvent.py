@@ -7,9 +7,8 @@ growth L^(e-1) |mu|^L. A linear image of Z_L, such as P Z_L or the mean, has the
 numerator: the factors of p that divide all of it are those that the image does not contain.
 Everything is decided in integers, without a threshold.
 
-Growths |mu|^L L^k are compared in balls; roots that 1024 bits do not separate are compared as the
-pairs (h, a) they can be, by the gap bound of `by_fractions`: the verdict for one X_0 and the
-generic one rest on the same decision.
+Growths |mu|^L L^k are compared in balls, and roots that 1024 bits do not separate as the pairs
+(h, a) they can be, by the gap bound of `by_fractions`, on which the generic verdict rests too.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ PRIMES = (2**62 - 57, 2**62 - 87, 2**62 - 117, 2**61 - 1)
 class Part:
     """A linear image T Z_L [r, d] of the states: its numerators, row by row, over what p is left.
 
-    numerators: fmpz_poly, one an entry. factors: (irreducible factor, exponent >= 1), those of the
-    denominator in lowest terms; none where the image is 0 at every depth. order: whose `compare`
-    tells moduli of its roots apart, `Multipliers` but for powers of roots.
+    factors: (irreducible factor, exponent >= 1) of the denominator in lowest terms; none where the
+    image is 0 at every depth. order: whose `compare` tells moduli of its roots apart, `Multipliers`
+    but for powers of roots.
     """
 
     numerators: tuple[flint.fmpz_poly, ...]
@@ -87,7 +86,6 @@ class Part:
 
     @cached_property
     def bits(self) -> int:
-        """Bits that leave over 100 of a coefficient."""
         return working_bits(self)
 
     def coefficients(self, root: Eigenvalue, bits: int) -> list[flint.acb]:
@@ -110,8 +108,7 @@ class Part:
         return len(roots) == sum(f.degree for f in {root.factor for root in roots})
 
     def rational_sums(self) -> list[Iterator[Any]]:
-        """The terms sum of x^k g_x over the leading roots x, entry by entry: all conjugates
-        lead."""
+        """The sums of x^k g_x over the leading x, entry by entry, where all conjugates lead."""
         over_q = flint.fmpq_poly(prod(f.polynomial for f in {r.factor for r in self.growth.roots}))
         _, inverse, _ = (flint.fmpq_poly(self.cofactor) % over_q).xgcd(over_q)
         weight = inverse * over_q.derivative()
@@ -137,8 +134,8 @@ def bits_of(x: flint.arb) -> int:
 
 
 def terms(numerator: Any, denominator: Any) -> Iterator[Any]:
-    """The terms of numerator/denominator = sum over L of term_L z^-(L+1), of a numerator of lower
-    degree and a monic denominator."""
+    """term_L of numerator/denominator = sum over L of term_L z^-(L+1), the denominator monic and of
+    higher degree."""
     last, z = int(denominator.degree()) - 1, type(denominator)([0, 1])
     while True:
         yield numerator[last]
@@ -219,8 +216,7 @@ def resolvent(
     heads = (tuple(tuple(map(tuple, M)) for M in head) for head in ((A, H), *others))
     order = _multipliers(step.scale, *heads)
     factors = tuple((order.factor(f, int(e)), int(e)) for f, e in pairs)
-    # z^k has the coefficient sum over j of p_(k+1+j) Z_j.
-    # Beyond the polynomial its coefficients are 0.
+    # z^k has the coefficient sum over j of p_(k+1+j) Z_j, where p ends at its degree.
     hankel = flint.fmpz_mat([[polynomial[k + 1 + j] for k in range(degree)] for j in range(degree)])
     krylov = flint.fmpz_mat(table.tolist()[:degree]).transpose()
     flat = (krylov * hankel).tolist()
@@ -316,7 +312,7 @@ class Multipliers:
             return [m for m in self._modes if (m.ball(bits) * self._scale).overlaps(ball)]
 
     def _compare(self, first: Eigenvalue, second: Eigenvalue) -> int:
-        """The sign of |first| - |second|. Raises `OutOfReachError` where it cannot be decided."""
+        """The sign of |first| - |second|. Raises `OutOfReachError`."""
         if second in (first, first.conjugate):
             return 0
         if sign := apart(first, second, _FIRST, _FINE):
@@ -336,10 +332,8 @@ _multipliers = lru_cache(maxsize=4)(Multipliers)
 
 @dataclass(frozen=True)
 class Growth:
-    """The leading terms of a part: like |root|^L L^power, the sum over the leading roots.
-
-    roots: those of the largest modulus that have the largest multiplicity among them.
-    """
+    """The leading terms of a part, sizes |root|^L L^power: of the roots of the largest modulus
+    those that have the largest multiplicity."""
 
     roots: tuple[Eigenvalue, ...]
     power: int

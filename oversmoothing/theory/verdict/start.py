@@ -4,10 +4,9 @@ X_0 contains consensus modes as far as its class means pi_k^T X_L do not vanish,
 as P X_L does not. The verdict for this X_0 compares how fast the two grow, its limits how fast P X
 and the mean grow: the same resolvent, the same comparison of moduli.
 
-The terms for `onset` come from the same resolvent: at a root x of multiplicity e the numerators
-over the denominator have a part of the order (z - x)^-(k+1) for each k < e, and that is the term
-C(L, k) x^(L-k) G_k of X_L. Coefficients and moduli are taken in balls and rounded to binary64; the
-first layers are looked at in integers.
+For `onset`, too: at a root x of multiplicity e the numerators over the denominator have a part of
+the order (z - x)^-(k+1) for each k < e, the term C(L, k) x^(L-k) G_k of X_L. Coefficients and
+moduli are taken in balls and rounded to binary64; the first layers are looked at in integers.
 """
 
 import math
@@ -46,8 +45,7 @@ class Content:
 
     comparison: 1 consensus larger (or alone), -1 quotient, 0 equal; None where neither is there or
     the two agree further than is compared. vanishes: X_L = 0 from some depth on. at_consensus:
-    P X_0 = 0. limits: of HFC/LFC and the rank. onset: from which layer on X_0 shows what decides,
-    None where it is not known. tokens: token by token. sides: consensus and differences, with roots
+    P X_0 = 0. onset: None where it is not known. sides: consensus and differences, with roots
     scale |mu|.
     """
 
@@ -81,11 +79,8 @@ def start_content(
     others: Heads = (),
     work: float = LARGEST_WORK,
 ) -> Content | None:
-    """Decompose X_0 (not 0). None where its resolvent is too large to compute.
-
-    begins: whether `onset` is wanted, which takes longest. others: further heads of the layer.
-    work: of `resolvent`.
-    """
+    """Decompose X_0 (not 0). None where its resolvent takes more than `work`. begins: whether
+    `onset` is wanted, which takes longest. others: further heads of the layer."""
     transform = resolvent(A, H, X0, others, work)
     if transform is None:
         return None
@@ -130,11 +125,8 @@ def fixed_means(heads: Heads) -> Matrix:
 
 
 def _consensus(transform: Resolvent, whole: Part, heads: Heads) -> Part:
-    """What an X_0 contains of consensus: u^T X_L for the u of `fixed_means`.
-
-    Without any the differences between tokens drive every mean. Then its modes are those that
-    sum_h H_h has, also where the differences have the same multiplier.
-    """
+    """What an X_0 contains of consensus: u^T X_L for the u of `fixed_means`. Without any the
+    differences between tokens drive every mean: its modes are those of sum_h H_h, theirs or not."""
     if means := fixed_means(heads):
         return transform.part(means)
     total = reduce(plus, (H for _, H in heads), identity(len(heads[0][1])))
@@ -160,8 +152,7 @@ def _limits(whole: Part, hfc: Part, mean: Part, shape: tuple[int, int]) -> Limit
 # Bits with which logarithms of quotients of moduli are known, and up to which they are looked for.
 _KNOWN, _FIRST, _MOST = 60, 128, 2**16
 # Logarithms from 2^-_SLOW on are looked at by layers; of smaller ones so many bits are left above
-# the point where layers are counted by powers of two. What such a count leaves open is more than
-# what sizes to twelve digits do.
+# the point where layers are counted by powers of two, and so much of the count is left open.
 _SLOW, _KEPT, _LEFT_OPEN = 960, 50, Fraction(1, 2**20)
 # What is this much smaller a step is gone after one.
 _GONE = 1e300
@@ -212,8 +203,8 @@ def _onset(
 
 
 def _keeps_its_sign(part: Series, together: bool) -> bool:
-    """Whether the terms that last turn by 0 or pi a layer, those that lead and the others each (or
-    together) alike: only then steps of many layers show what each layer does."""
+    """Whether the terms that last turn by 0 or pi a layer, leading and others each (or together)
+    alike: only then steps of many layers show what each layer does."""
     lasts = part.rate.real > -_GONE / 2
     groups = [lasts] if together else [part.leads, lasts & ~part.leads]
     turns = [part.rate.imag[group] for group in groups]
