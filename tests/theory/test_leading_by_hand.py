@@ -15,15 +15,13 @@ from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor
 from oversmoothing.theory.verdict import by_fractions
 from oversmoothing.theory.verdict.by_fractions import compare, squared_modulus
 from oversmoothing.theory.verdict.leading import (
-    bits_of,
     embeddings,
     every,
     proportional,
     proportionality_bits,
     real_power,
-    working_bits,
 )
-from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part
+from oversmoothing.theory.verdict.resolvent import Growth, Multipliers, Part, bits_of, working_bits
 from tests.support.cases import cases
 
 

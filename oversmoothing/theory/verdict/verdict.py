@@ -2,8 +2,7 @@
 
 One way: layer -> spectra -> radii compared -> limits -> `Verdict`. Exact input is decided exactly,
 binary64 input for everything that rounds to it, with UNDECIDED wherever rounding could turn the
-answer; rows in float32 or bfloat16 are divided by their sums first, and the answer holds for what
-rounds to them in their own precision.
+answer; rows in float32 or bfloat16 are divided by their sums, for what rounds to them in that type.
 """
 
 from __future__ import annotations
@@ -16,14 +15,8 @@ from typing import Any, Never
 
 import numpy as np
 
-from oversmoothing.theory.layer.layer import (
-    Entries,
-    Layer,
-    check_attention,
-    one_of,
-    read_layer,
-    row_sum_tolerance,
-)
+from oversmoothing.theory.layer import layer as layers
+from oversmoothing.theory.layer.layer import Entries, Layer, read_layer
 from oversmoothing.theory.numbers.exact import has_symbols, plain, rows_of, transposed
 from oversmoothing.theory.numbers.rounding import UNIT
 from oversmoothing.theory.spectra.heads import ManyHeads, read_heads
@@ -40,7 +33,7 @@ from oversmoothing.theory.verdict.limits import Decided
 
 def given_layer(A: Any, logits: Any, H: Any, W: Any, X0: Any) -> tuple[Layer, Entries | None]:
     """The layer, and the start, of the arguments of `verdict`."""
-    if one_of(H, W) == "W" and isinstance(W, tuple) and len(W) == 2:
+    if layers.one_of(H, W) == "W" and isinstance(W, tuple) and len(W) == 2:
         return read_layer(A, None, X0, logits=logits, factors=W)
     return read_layer(A, H if W is None else transposed(rows_of(W, "W")), X0, logits=logits)
 
@@ -132,9 +125,8 @@ def _distance(case: Layer, outcome: Outcome, comparison: Comparison) -> float | 
     # Loaded where it is asked for: most layers are far from a tie.
     from oversmoothing.theory.verdict.by_fractions import distance_to_tie, exact_distance
 
-    if comparison.dominance is None:
-        return distance_to_tie(case.A, case.H)
-    return exact_distance(case, comparison.dominance)
+    modes = comparison.dominance
+    return distance_to_tie(case.A, case.H) if modes is None else exact_distance(case, modes)
 
 
 # Distance from 1 to the next number, by the name of the type in numpy and torch.
@@ -155,15 +147,15 @@ def rounded_layer(
 
     None where they are taken as they are written: rows that sum to 1 in float64 too, with short
     numbers, which nobody gets by rounding, or where `exact` is asked for (a start, a certificate).
-    Raises `InputError` for rows that sum to 1 in no rounding of that type, and for `exact` where
-    the rows have to be divided by their sums.
+    Raises `InputError` where they sum to 1 in no rounding of that type, or not in float64 for
+    `exact`.
     """
     kind = precision(A)
     if kind is None or logits is not None:
         return given_layer(A, logits, H, W, X0), None
     table = np.array(rows_of(A, "A"))
     sums = np.abs(table.sum(axis=1) - 1)
-    if (sums <= row_sum_tolerance(len(table))).all():
+    if (sums <= layers.row_sum_tolerance(len(table))).all():
         parts = W if isinstance(W, tuple) else (H if W is None else W,)
         if exact or all(map(_is_short, (A, *parts))):
             return given_layer(table, None, H, W, X0), None
@@ -173,7 +165,7 @@ def rounded_layer(
             "exact_binary need an A that is known; give the logits in float64, or A in float64 "
             "with each row divided by its sum"
         )
-    attention = check_attention(table, tolerance=2 * EPS[kind] + len(table) * EPS["float32"])
+    attention = layers.check_attention(table, tolerance=2 * EPS[kind] + len(table) * EPS["float32"])
     factors = W if isinstance(W, tuple) else (W,)
     kinds = [name for name in map(precision, (A, H, *factors)) if name is not None]
     return given_layer(attention, None, H, W, None), max(EPS[name] for name in kinds)
@@ -202,8 +194,8 @@ def within(result: Verdict, kind: str | None, error: float) -> Verdict:
         f"within the rounding of {kind} another verdict may hold.{said} Weights and logits in "
         "float64 tell more."
     )
-    nothing: dict[str, Any] = {"tends_to": None, "limit": None, "limit_rank": None, "digits": 3}
-    return replace(result, status="numerical", reason=reason, **nothing)
+    unknown = replace(result, tends_to=None, limit=None, limit_rank=None, digits=3)
+    return replace(unknown, status="numerical", reason=reason)
 
 
 @np.errstate(**USUAL)
@@ -345,17 +337,16 @@ def answer(
     taken = case
     try:
         result = _decided(case, start, relative, dense_size, thorough)
-        left_open = Outcome.UNDECIDED in (result.verdict, result.verdict_x0)
-        if relative == UNIT and (left_open or None in (result.tends_to, result.limit_rank)):
-            short = case.as_fractions()
-            if short is not None:
-                taken, result = short, _decided(short, start, thorough=thorough)
+        known = result.verdict, result.verdict_x0, result.tends_to, result.limit_rank
+        left_open = Outcome.UNDECIDED in known or None in known[2:]
+        if relative == UNIT and left_open and (short := case.as_fractions()) is not None:
+            taken, result = short, _decided(short, start, thorough=thorough)
     except CloseRootsError:
         x0 = None if start is None else Outcome.UNDECIDED
         words = sentences.CLOSE_EIGENVALUES
         result = Verdict(Outcome.UNDECIDED, "exact", None, None, words, verdict_x0=x0)
     if start is not None:
-        # Loaded for a start: a verdict is quick to begin.
+        # Loaded for who asks, like all below: a verdict is quick to start.
         from oversmoothing.theory.depth.ratios import ratios_at
 
         as_given = taken is not case or (result.token_growth is not None and not start.is_zero)
@@ -367,7 +358,6 @@ def answer(
         result = replace(result, reason=reason, hfc_lfc=ratios, has_x0=True)
     if not exact_binary or case.decidable or isinstance(case, ManyHeads):
         return result
-    # Loaded for who asks for it: a verdict is quick to start.
     from oversmoothing.theory.verdict.stages import certify_case
 
     return certify_case(case, result)
