@@ -307,6 +307,8 @@ HIDING = """-200.3 200 0 0 0 0; -200.2 199.9 0 0 0 0; 0 0 -0.299701068335 0.0421
 @table(
     row("pi is not known to more digits than A is", "0.8 0.1 0.1; 0.3 0.6 0.1; 0.5 0.2 0.3", "0.5",
         "9; -26; 0", verdict=S, verdict_x0=U, **NOTHING),
+    row("X_0 below the normal floats is known to half a unit", "0.53 0.47; 0.94 0.06", "0.5",
+        "5e-324; -1.5e-323", verdict=S, verdict_x0=U, **NOTHING),
     row("|1 + 0| = 1 on both sides by structure", "AA", "diag 0 -0.5 1", "2 1 0; 1 1 0", verdict=S,
         verdict_x0=T, **CONST),
     row("1 - 4/3 against 1 - 2/3, no binary numbers", "AA", "diag -4/3 -1/2 1", "2 0 0; 1 0 0",

@@ -66,9 +66,8 @@ def cell_of(M: Array) -> Balls:
 
 
 def _ball(x: float, relative: float) -> flint.arb:
-    if not x:
-        return flint.arb(0)
-    return flint.arb(x, max(abs(x) * relative, TINY / 2) * _ROUND_UP)
+    # TINY: half of it, the rounding of a subnormal x, is no float.
+    return flint.arb(x, (abs(x) * relative + TINY) * _ROUND_UP) if x else flint.arb(0)
 
 
 @dataclass(frozen=True)

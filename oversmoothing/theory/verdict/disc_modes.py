@@ -339,7 +339,9 @@ def start_within(X0: Array) -> Bounded:
     lost is below all numbers."""
     x, power = normalise(X0)
     lost = np.where(np.ldexp(x, power) == X0, 0.0, TINY)
-    return Bounded(x, np.where(x == 0, 0.0, UNIT * np.abs(x) + TINY) + lost)
+    # Half a unit of a subnormal entry is more than its share of the entry.
+    least = TINY + np.ldexp(TINY, -power)
+    return Bounded(x, np.where(x == 0, 0.0, UNIT * np.abs(x) + least) + lost)
 
 
 def heads_contained(case: ManyHeads, X0: Array, rest: float) -> bool:
