@@ -20,7 +20,6 @@ from itertools import repeat
 from typing import Any
 
 import flint
-import numpy as np
 
 from oversmoothing.theory.checker.check import check_certificate
 from oversmoothing.theory.checker.reading import NotACertificate
@@ -286,8 +285,7 @@ def digest(body: dict[str, Any]) -> str:
 
 def _texts(entries: Entries) -> list[list[str]]:
     if entries.written is None:
-        rows: list[list[float]] = entries.floats.tolist()
-        return [["-inf" if x == -np.inf else x.hex() for x in row] for row in rows]
+        return [[x.hex() for x in row] for row in entries.floats.tolist()]
     return [["-inf" if x is None else fraction_text(x) for x in row] for row in entries.written]
 
 

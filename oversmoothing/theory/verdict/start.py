@@ -194,11 +194,10 @@ def _onset(
         first, second = (part.growth.roots[0] for part in (hfc, mean))
         drift = _in_units(_log_quotient(first, second, whole.order), unit)
     every = series(whole, unit)
-    if unit:
-        moves = sides if tends_to in ("zero", "infinity") else []
-        for part, together in ((every, False), *((side, True) for side in moves)):
-            if part is not None and not _keeps_its_sign(part, together):
-                return None
+    moves = [x for x in sides if x is not None and tends_to in ("zero", "infinity")]
+    steady = _keeps_its_sign(every, False) and all(_keeps_its_sign(x, True) for x in moves)
+    if unit and not steady:
+        return None
     return onset(Sides(every, sides[0], sides[1], drift, change), tends_to)
 
 
