@@ -280,11 +280,13 @@ def test_T6_1_minus_a_and_small_eigenvalues_keep_their_digits():
     assert E[1][1].real.rel_accuracy_bits() > 45
     assert abs(float(E[1][1].real.mid()) - 1e-20) < 1e-30
     with at_precision(192):
-        small = next(modes_of(cell([[1.0, 0.0], [1.0, 1e-20]]), None)).sides
+        small = next(modes_of(cell([[1.0, 0.0], [1.0, 1e-20]]), None)).A.blocks
         assert [x.consensus for x in small] == [True, False]
         assert (1 - small[1].value).real.rel_accuracy_bits() > 45
         found = next(modes_of(near, None))
-        assert found.sides[1].value.real.rel_accuracy_bits() > 45 and found.sides[0].value == 0
+        assert (
+            found.A.blocks[1].value.real.rel_accuracy_bits() > 45 and found.A.blocks[0].value == 0
+        )
         # The multiplier is taken the way that keeps these digits: 1 + h - h s.
         (mode,) = [x for x in found.all_modes() if not x.attention.consensus]
         assert abs(float((1.5 - mode.multiplier).real.mid()) - 0.5e-20) < 1e-30

@@ -119,13 +119,11 @@ class CellModes:
     coefficients: V^-1 X_0 U^-T in balls; of generic X_0, which contains everything, ones.
     """
 
-    def __init__(
-        self, case: Layer, A: Blocks, H: Blocks, sides: list[Block], X0: Array | None
-    ) -> None:
-        self.case, self.A, self.H, self.sides, self.generic = case, A, H, sides, X0 is None
+    def __init__(self, case: Layer, A: Blocks, H: Blocks, X0: Array | None) -> None:
+        self.case, self.A, self.H, self.generic = case, A, H, X0 is None
         self.shape, self.classes = (case.n, case.d), len(case.classes)
         some = [[flint.acb(1)] * case.d] * case.n
-        self.coefficients = some if X0 is None else _coefficients(X0, A, sides, H)
+        self.coefficients = some if X0 is None else _coefficients(X0, A, H)
 
     def part(self, side: Block, value: Block) -> Balls:
         """The coefficients of a pair of blocks [m, p]."""
@@ -133,13 +131,13 @@ class CellModes:
 
     def all_modes(self) -> list[Mode]:
         """Those of every pair that may be there."""
-        pairs = product(self.sides, self.H.blocks)
+        pairs = product(self.A.blocks, self.H.blocks)
         modes = (self._mode(side, value, self.part(side, value)) for side, value in pairs)
         return [mode for mode in modes if mode is not None]
 
     def _between_classes(self) -> Iterator[Mode]:
         """The differences between class means."""
-        fixed = [side for side in self.sides if side.consensus]
+        fixed = [side for side in self.A.blocks if side.consensus]
         for value in self.H.blocks if self.classes > 1 else ():
             rows = self.part(fixed[0], value)
             if not self.generic:
@@ -341,32 +339,25 @@ def modes_of(case: Layer, X0: Array | None) -> Iterator[CellModes]:
     """The modes of generic X_0 (None), or of this X_0, by finer and coarser blocks."""
     H_cell = values(case)
     for A in invariant_blocks(departures(case)):
-        sides = _sides(case, A)
-        if sides is not None:
+        around_0 = [block.value.contains(0) for block in A.blocks]
+        sides = [
+            replace(block, value=flint.acb(0), consensus=True) if fixed else block
+            for block, fixed in zip(A.blocks, around_0, strict=True)
+        ]
+        # The eigenvalue 1 occurs as often as A has closed classes: is it alone in its blocks?
+        if sum(len(side) for side in sides if side.consensus) == len(case.classes):
             for H in invariant_blocks(H_cell):
-                yield CellModes(case, A, H, sides, X0)
+                yield CellModes(case, replace(A, blocks=sides), H, X0)
 
 
-def _sides(case: Layer, A: Blocks) -> list[Block] | None:
-    """The blocks of E, those of consensus at 0; None where the eigenvalue 1, as often as A has
-    closed classes, is not alone in its blocks."""
-    fixed = [block for block in A.blocks if block.value.contains(0)]
-    if sum(map(len, fixed)) != len(case.classes):
-        return None
-    return [
-        replace(block, value=flint.acb(0), consensus=True) if block in fixed else block
-        for block in A.blocks
-    ]
-
-
-def _coefficients(X0: Array, A: Blocks, sides: list[Block], H: Blocks) -> Balls:
+def _coefficients(X0: Array, A: Blocks, H: Blocks) -> Balls:
     """V^-1 X_0 U^-T. Only the rows of a = 1 see what all tokens share: the others are taken of
     the differences to one token, which may be far smaller."""
     start, left = cell_of(X0), flint.acb_mat(A.inverse)
     U = flint.acb_mat(H.inverse).transpose()
     rows: Balls = (left * flint.acb_mat(_from_the_first(start)) * U).tolist()
     means: Balls = (left * flint.acb_mat(start) * U).tolist()
-    fixed = {column for side in sides if side.consensus for column in side.columns}
+    fixed = {column for side in A.blocks if side.consensus for column in side.columns}
     return [means[i] if i in fixed else row for i, row in enumerate(rows)]
 
 
