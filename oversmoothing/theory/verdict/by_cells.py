@@ -34,10 +34,8 @@ def departures(case: Layer) -> Balls:
     if case.logits is None:
         given = case.given["A"].floats
         errors = np.abs(given.sum(axis=1) - 1) + (1 + len(given)) * UNIT
-        A = [
-            [_ball(x, error) for x in row]
-            for row, error in zip(given.tolist(), errors.tolist(), strict=True)
-        ]
+        rows = zip(given.tolist(), errors.tolist(), strict=True)
+        A = [[_ball(x, error) for x in row] for row, error in rows]
     else:
         A = []
         for row in case.logits.tolist():

@@ -100,18 +100,19 @@ class Tokens:
             return Limits(None, None, 1)
         return Limits("constant", ratio_of(self.spread, self.mean, len(self.spread.value)), 1)
 
-    def turning(self) -> Bounded | None:
-        """(s.s) / |s|^2 - m^2 / |m|^2 for the spread s and the mean m: where it is not 0, ||HFC||^2
-        and ||LFC||^2 turn differently with e^(2 i L phase) (T3f). None where m may be 0."""
+    @property
+    def turning(self) -> bool:
+        """Whether ||HFC||^2 and ||LFC||^2 turn differently with e^(2 i L phase): whether
+        (s.s) / |s|^2 - m^2 / |m|^2 is not 0 for the spread s and the mean m, nor m (T3f)."""
         mean, off = complex(self.mean.value), float(self.mean.error)
         low, high = self.spread.norm()
         if not (abs(mean) > 2 * off and low > 0):
-            return None
+            return False
         square = self.spread @ self.spread
         around, other = square.value / (low * high), mean**2 / abs(mean) ** 2
         error = (square.error + abs(square.value) * (high / low - 1)) / low**2
         error = error + 4 * off / (abs(mean) - off) + 32 * UNIT
-        return Bounded(np.asarray(around - other), inflated(np.asarray(error), 16))
+        return bool(Bounded(np.asarray(around - other), inflated(np.asarray(error), 16)).nonzero)
 
     @property
     def complex(self) -> bool:
@@ -249,8 +250,7 @@ def _of_pair(modes: Any, half: list[Any]) -> Limits:
     else:
         tokens = modes.summed(half)
         rank = 2 if tokens is not None and tokens.complex else None
-    gap = tokens.turning() if turns and tokens is not None else None
-    oscillates = gap is not None and bool(gap.nonzero)
+    oscillates = turns and tokens is not None and tokens.turning
     return Limits("oscillates" if oscillates else None, None, rank)
 
 
