@@ -1,12 +1,10 @@
 """A state X kept as its HFC and its mean, each with its own power of two (T1c, T11).
 
-X = 2^hfc_exponent hfc + 1 (2^mean_exponent mean): what a deep stack of layers leaves behind (a
-spread of 1e-200 around a mean, a mean of 1e-300000) cannot be held in one array of floats, and
-every smoothing metric is a function of these two parts (T11.5, T11.9). Multiplying by powers of
-two is exact, so no digit is lost on the way. Exponents are int64 [...], without the trailing
-dimensions of the value that share them; float32 or float64, any device.
-theory.numbers.rounding does the same to numpy arrays: theory and the workers of a sweep start
-without torch.
+X = 2^hfc_exponent hfc + 1 (2^mean_exponent mean): what a deep stack leaves behind (a spread of
+1e-200 around a mean, a mean of 1e-300000) no one array of floats holds, and every smoothing metric
+is a function of the two (T11.5, T11.9). Powers of two lose no digit. Exponents are int64 [...],
+without the trailing dimensions of the value that share them; float32 or float64, any device.
+theory.numbers.rounding does the same to numpy arrays, without torch.
 
 Also how torch is asked: on which device, on one thread, and whatever its defaults were told to be.
 """

@@ -3,16 +3,14 @@
 Pure functions of a tensor of any float dtype and device, or of a `SplitState`; computed in float64
 whatever the dtype of X. HFC = X - 1 m and LFC = 1 m with m the mean over the tokens; Frobenius
 norms. Cosines run over pairs of distinct non-zero tokens (no diagonal; slice X to leave out CLS).
-Everything is centred first and rescaled by powers of two: right from 1e-300 to 1e+300, at any
-spread, and multiplying X by a power of two changes no bit of a result.
+Centred first and rescaled by powers of two: right from 1e-300 to 1e+300, at any spread, and a power
+of two times X changes no bit of a result.
 
 Undefined is NaN: every metric of X = 0 or of a non-finite X, a cosine with fewer than two non-zero
 tokens. LFC = 0 with HFC != 0 gives a ratio of +inf; one token gives the ratio 0.
 
-One meaning, three implementations, and tests hold the last two to the first:
-`metrics`, right at any spread and scale; `stream_metrics` of the residual streams of models, by
-plain sums, and by `metrics` where these lose digits; and of one state in numpy, for the workers of
-a sweep (`simulations.sweep.points`).
+Tests hold two others to `metrics`: `stream_metrics` of the residual streams of models, by plain
+sums where these lose no digits; and those of one state in numpy (`simulations.sweep.points`).
 """
 
 import math

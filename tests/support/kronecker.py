@@ -58,7 +58,7 @@ def kronecker(
     problem = make_problem(X0=X0, A=A, W=W, H=H, residual=residual)
 
     def run(of: Asked) -> States:
-        return States(*_states(*of), of.problem.flat_offset(cpu))
+        return States(*_states(*of), of.problem.flat(of.problem.offset, 1, cpu))
 
     asked = Asked(problem, depths, cpu, precision)
     found = run(asked)

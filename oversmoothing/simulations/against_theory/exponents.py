@@ -4,14 +4,12 @@ For stationary ergodic layers log ||prod (I + sum_h H_h)|| / L -> gamma_C and, o
 log ||prod (Y -> Y + sum_h B_h Y W_h)|| / L -> gamma_Q. gamma_Q < gamma_C: HFC/LFC of generic X_0
 decays like exp((gamma_Q - gamma_C) L). gamma_Q > gamma_C: it does not decay exponentially.
 
-Both are measured by carrying a vector along: the mean logarithm of what a layer does to its length
-is the exponent, the spread of that mean over blocks of layers its standard error. A second start
-tells how far the first is from the leading direction.
+Each is the mean logarithm of what a layer does to the length of a vector that is carried along; the
+spread of that mean over blocks of layers is its standard error. A second start tells how far the
+first is from the leading direction.
 
 `exponent_run` holds gamma_Q - gamma_C against the slope that HFC/LFC then has, over many layers of
-an ensemble: drawn independently for each layer, switching between a few by a Markov chain, causal,
-and attention computed from the state, whose layers are taken as they came along the run. No matrix
-of side n d is formed.
+an ensemble; where attention follows the state, of the layers as they came along the run.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """The states at any depth without iteration: from eigenbases, in balls, or by repeated squaring.
 
-From eigenbases in float64 on the CPU, batched (T1a, T4, T9): each distinct A and each distinct W of
-the batch is decomposed once, a large one on the card of the run. In balls every digit is right,
-defective or not (T6): y, the mean and each token come from the shortest recurrence that they obey
-(`theory.depth.recurrence`), so that a token that loses the dominant mode, or a mean far below the
-spread, is as exact as the rest. Larger causal layers have their bases in balls
-(`theory.depth.causal`).
+From eigenbases in float64, batched (T1a, T4, T9): each distinct A and W of the batch is decomposed
+once, a large one on the card of the run. In balls every digit is right, defective or not (T6): y,
+the mean and each token come from the shortest recurrence that they obey
+(`theory.depth.recurrence`), so that one that loses the dominant mode is as exact as the rest.
+Larger causal layers have their bases in balls (`theory.depth.causal`).
 
 By squaring: the powers M^(2^k) of the two decoupled systems, I + B' (x) W^T and I + W^T, each with
 its own scale. No eigenvector is used; but the rounding of a square is as good as another matrix,
@@ -76,7 +75,7 @@ def closed_form_states(asked: Asked) -> States:
     return States(
         torch.as_tensor(states).to(device, dtype),
         torch.as_tensor(exponents).to(device),
-        problem.flat_offset(device),
+        problem.flat(problem.offset, 1, device),
         lambda: errors,
     )
 

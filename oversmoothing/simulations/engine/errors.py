@@ -1,12 +1,11 @@
 """What a method hands back, its states read as HFC, mean and tokens, and how exact they are (T1d).
 
-How far rounding may have carried an iteration is its distance to twins started beside it. A twin
-runs the same code on matrices and a start that differ by a few units in the last place. What the
-layers make of such differences (a mode that X_0 lacks comes in, a defective A splits) they also
-make of their own rounding, and the distance of the two results shows it, whatever the cause. Each
-layer nudges its state anew: where a state creeps, the roundings of its sum go to one side and add
-up, however little the weights do. It costs a run for each twin, and is taken only where somebody
-asks for the error. It is an estimate, no bound: one by norms grows like (1 + ||B'|| ||W||)^L.
+How far rounding may have carried an iteration is its distance to twins: the same code on matrices
+and a start that differ by a few units in the last place. What the layers make of these (a mode that
+X_0 lacks comes in, a defective A splits) they also make of their own rounding. Each layer nudges
+its state anew: where a state creeps, the roundings of its sum go to one side and add up. It costs a
+run for each twin, and is taken only where somebody asks for the error. It is an estimate, no bound:
+one by norms grows like (1 + ||B'|| ||W||)^L.
 """
 
 import math

@@ -186,7 +186,9 @@ def _by(asked: Asked, progress: bool, name: str) -> States:
     def run(asked: Asked) -> States:
         if name in _ITERATIONS:
             return iterated(asked, progress, in_core=name == "core")
-        return States(*at_any_depth.squaring(asked), asked.problem.flat_offset(asked.device))
+        return States(
+            *at_any_depth.squaring(asked), asked.problem.flat(asked.problem.offset, 1, asked.device)
+        )
 
     def errors() -> Errors:
         twins = errors_by_twins(states, run, asked)

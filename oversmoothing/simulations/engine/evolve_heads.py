@@ -8,16 +8,11 @@ have is the plain mean m over the tokens, which HFC drives:
     m' = m + m sum_h W_h + sum_h (g_h^T y) W_h,   g_hj = mean_i A_h,ij - 1/n   (j < n).
 
 For doubly stochastic A_h the drive g_h is 0 exactly and m is autonomous. y and m carry a power of
-two each: a spread of 1e-200 around a mean of 1 is as right as one of 1. The drive enters m at its
-own scale; when it is far below m it is lost as any small summand of a float is, when it is far
-above, m becomes it.
+two each; the drive enters m at its own scale. The products of a layer are those of `layers`, with
+the g_h below the B'_h. Attention that follows the state is in `state_attention`.
 
-The products of a layer are those of `layers`, with the B'_h and g_h as their last rows. Attention
-that follows the state is in `state_attention`.
-
-Where attention has zeros the tokens are iterated themselves too (T4b, T11.10; why: `iteration`).
-Here attention may change with the layer, so that a token is brought to the scale of those that it
-sees at each layer anew.
+Where attention has zeros the tokens are iterated themselves too (T4b, T11.10; why: `iteration`),
+each brought to the scale of those that it sees at each layer anew: these may change.
 """
 
 from collections.abc import Sequence

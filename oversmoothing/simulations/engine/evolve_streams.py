@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -51,12 +51,9 @@ MIXING_STREAM = 3
 _FROM, _TO = [0, 2, 1], [1, 3, 3]
 
 
-@dataclass
-class _Mixed:
-    """R over q [s + 1, s], and p [s], in the coordinates z.
-
-    alone: the differences feel no branch and no x_s. size: of R and of p q together.
-    """
+class _Mixed(NamedTuple):
+    """R over q [s + 1, s], and p [s], in the coordinates z. alone: the differences feel no branch
+    and no x_s. size: of R and of p q together."""
 
     both: Tensor
     p: Tensor
@@ -186,8 +183,7 @@ def _fed(alone: bool, coupled: bool) -> Tensor:
 
 
 def _lowered(both: Tensor, down: Tensor) -> Tensor:
-    """`_Mixed.both` for differences at a power of two of their own: x_s and what is read take them
-    times `down`."""
+    """`_Mixed.both` where x_s and what is read take the differences times `down`."""
     return torch.cat((both[:-2], torch.cat((both[-2:, :-1] * down, both[-2:, -1:]), dim=1)))
 
 

@@ -16,8 +16,8 @@ alone. It may then lose the mode that dominates the others, and no accuracy rela
 says where it points. So the tokens are iterated themselves too (T4b, T11.10), token k relative to
 the largest of the tokens that it reaches: the zeros of A keep all larger ones out of it exactly.
 
-Many heads and layers that change are moved by the same iteration: `evolve_heads`; several streams:
-`evolve_streams`.
+Many heads and layers that change (`evolve_heads`) and several streams (`evolve_streams`) are moved
+by the same iteration.
 """
 
 import math
@@ -81,11 +81,11 @@ class Iteration:
         parts: Sequence[int] | None,
         beside: Any = None,
     ) -> None:
-        self.Z, self.exponents, self.parts, self.beside = Z.contiguous(), exponents, parts, beside
+        self.Z, self.exponents, self.beside = Z.contiguous(), exponents, beside
         self.layer, self._longest = 0, _LONGEST
-        lengths = [1] * Z.shape[-2] if parts is None else parts
-        rows = [k for k, length in enumerate(lengths) for _ in range(length)]
-        self.part = torch.tensor(rows, device=Z.device)
+        lengths = torch.tensor([1] * Z.shape[-2] if parts is None else parts, device=Z.device)
+        # Of each row the part that it is in.
+        self.part = torch.arange(len(lengths), device=Z.device).repeat_interleave(lengths)
         self._smallest = 2.0 ** -_SHRINK_BITS[Z.dtype]
         self._scaled = False
         self._reach: Tensor | None = None
@@ -144,10 +144,8 @@ class Iteration:
         """The largest |entry| of each part, [N, parts], 0 of an empty one."""
         # Ten times faster than the norm of order inf.
         rows = torch.maximum(Z.amax(-1), -Z.amin(-1))
-        if self.parts is None:
-            return rows
-        parts = torch.split(rows, list(self.parts), dim=-1)
-        return torch.stack([x.amax(-1) if x.shape[-1] else x.sum(-1) for x in parts], dim=-1)
+        none = rows.new_zeros(self.exponents.shape)
+        return none.scatter_reduce(-1, self.part.expand_as(rows), rows, "amax")
 
 
 class OneHead(Iteration):
@@ -282,7 +280,7 @@ def iterated(asked: Asked, progress: bool, in_core: bool) -> States:
     # Of the core where it stands for W: that of W may be larger without end.
     size = norm_bound(W)
     parts = run(problem.quotient, size * norm_bound(problem.quotient), of_parts, None)
-    offset = problem.flat_offset(device)
+    offset = problem.flat(problem.offset, 1, device)
     if problem.reach is None:
         return States(*parts, offset)
     # The tokens' scales only shrink the entries of A.

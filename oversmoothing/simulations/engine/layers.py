@@ -21,10 +21,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from oversmoothing.simulations.engine.errors import Nudge
-from oversmoothing.simulations.engine.problem import given_attention, norm_bounds, row_tolerance
+from oversmoothing.simulations.engine.problem import (
+    given_attention,
+    norm_bounds,
+    row_tolerance,
+    token_differences,
+)
 from oversmoothing.simulations.engine.state_attention import FromState, SoftmaxHeads
 from oversmoothing.simulations.state import normalise
-from oversmoothing.theory.layer.attention import row_deficits
 from oversmoothing.theory.layer.layer import real_array, row_sum_tolerance
 from oversmoothing.theory.spectra.heads import HeadWeights, head_weights, side_by_side
 from oversmoothing.theory.support.errors import InputError
@@ -286,11 +290,7 @@ class Stack:
         balanced = (np.abs(excess) <= allowed * (into + out_of)).all(axis=-1, keepdims=True)
         excess = np.where(balanced, 0.0, excess)
         g = excess[..., :-1] / n
-        # Of the A whose rows sum to 1 exactly (see `Problem.quotient`).
-        given_back = row_deficits(A)[..., None] * A
-        rows = A[..., :-1, :-1] - A[..., -1:, :-1]
-        rows = rows + (given_back[..., :-1, :-1] - given_back[..., -1:, :-1])
-        nudge = self._nudge(ATTENTION_STREAM)
+        rows, nudge = token_differences(A), self._nudge(ATTENTION_STREAM)
         if nudge is not None:
             rows = nudge(rows)
             lost = (into + out_of)[..., :-1] / n

@@ -7,7 +7,6 @@ each with its own power of two: HFC and mean never swamp one another.
 Also what else an iteration accepts: depths and precisions.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +45,7 @@ def check_depths(depth: int | Sequence[int]) -> tuple[int, ...]:
         raise InputError(
             f"depth must be an integer or a sequence of them, not {depth!r}"
         ) from error
-    if not asked or asked[0] < 0 or any(b <= a for a, b in itertools.pairwise(asked)):
+    if not asked or asked[0] < 0 or asked != sorted(set(asked)):
         raise InputError(f"depths must be >= 0 and increasing, not {asked[:8]}")
     if asked[-1] > DEEPEST:
         raise InputError("a depth must be at most 2^53: beyond, powers of two outgrow 64 bits")
@@ -86,6 +85,15 @@ def choose_precision(X0: Any, dtype: torch.dtype | None) -> torch.dtype:
     if dtype not in (torch.float32, torch.float64):
         raise InputError(f"dtype must be torch.float32 or torch.float64, not {dtype}")
     return dtype
+
+
+def token_differences(A: Array) -> Array:
+    """B'_ij = A_ij - A_nj [..., n-1, n-1] of the A whose rows sum to 1 exactly (T1c): where all
+    rows are nearly equal, B' is of the order of what rounding took from them."""
+    rows, given_back = (
+        x[..., :-1, :-1] - x[..., -1:, :-1] for x in (A, row_deficits(A)[..., None] * A)
+    )
+    return np.asarray(rows + given_back)
 
 
 Exponents = NDArray[np.int64]
@@ -148,21 +156,11 @@ class Problem:
         """1/n - pi [*a, n], so that mean = c + offset^T HFC (T1d)."""
         return 1.0 / self.n - self.pi
 
-    def flat_offset(self, device: torch.device) -> Float64[Tensor, "N n"]:
-        """`offset` of each element of the batch."""
-        return self.flat(self.offset, 1, torch.float64).to(device)
-
     @cached_property
     def quotient(self) -> Float64[Array, "*a n n"]:
-        """B' with a 1 for the row c, [*a, n, n]: one product serves both systems.
-
-        Of the A whose rows sum to 1 exactly: where all rows are nearly equal, B' is of the order of
-        what rounding took from them.
-        """
+        """B' with a 1 for the row c, [*a, n, n]: one product serves both systems."""
         extended = np.zeros_like(self.A)
-        extended[..., :-1, :-1] = self.A[..., :-1, :-1] - self.A[..., -1:, :-1]
-        given_back = row_deficits(self.A)[..., None] * self.A
-        extended[..., :-1, :-1] += (given_back[..., :-1, :] - given_back[..., -1:, :])[..., :-1]
+        extended[..., :-1, :-1] = token_differences(self.A)
         extended[..., -1, -1] = 1.0
         return extended
 
@@ -210,16 +208,13 @@ class Problem:
         size = (self.pi[..., None, :] @ np.abs(self.X0))[..., 0, :]
         whole = size.max(axis=-1)
         left = np.ldexp(np.abs(c).max(axis=-1), np.clip(exponent, -2000, 2000))
-        if not (left == 0).any():
-            return np.asarray(np.maximum(1.0, whole / left))
-        exact = (whole == 0) | (
-            (self.offset == 0).all(axis=-1)
-            & np.array(
-                [not any(map(math.fsum, self.X0[at].T)) for at in np.ndindex(self.X0.shape[:-2])]
-            ).reshape(self.X0.shape[:-2])
-        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            loss = np.where(left == 0, np.where(exact, 1.0, np.inf), np.maximum(1.0, whole / left))
+            loss = np.maximum(1.0, whole / left)
+        if (left == 0).any():
+            batch = self.X0.shape[:-2]
+            sums = [any(map(math.fsum, self.X0[at].T)) for at in np.ndindex(batch)]
+            balanced = (self.offset == 0).all(axis=-1) & ~np.reshape(sums, batch)
+            loss = np.where(left == 0, np.where((whole == 0) | balanced, 1.0, np.inf), loss)
         return np.asarray(loss)
 
     @cached_property

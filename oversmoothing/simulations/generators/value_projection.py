@@ -4,12 +4,14 @@ A generator is a model with its options as fields; `draw` gives float64 [d, d].
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float64
 from pydantic import Field
+from scipy.linalg import block_diag
 
 from oversmoothing.simulations.generators.options import Options
 from oversmoothing.theory.support.errors import InputError
@@ -54,22 +56,13 @@ def real_form(eigenvalues: Sequence[complex]) -> Float64[Array, "d d"]:
     values = [complex(h) for h in eigenvalues]
     if not np.isfinite(values).all():
         raise InputError("eigenvalues must be finite")
-    lower = [h for h in values if h.imag < 0]
-    D = np.zeros((len(values), len(values)))
-    place = 0
-    for h in values:
-        if h.imag == 0:
-            D[place, place] = h.real
-            place += 1
-        elif h.imag > 0:
-            if h.conjugate() not in lower:
-                raise InputError(f"the eigenvalue {h} of a real H needs its conjugate in the list")
-            lower.remove(h.conjugate())
-            D[place : place + 2, place : place + 2] = [[h.real, h.imag], [-h.imag, h.real]]
-            place += 2
-    if lower:
-        raise InputError(f"the eigenvalue {lower[0]} of a real H needs its conjugate in the list")
-    return D
+    alone = Counter(values)
+    alone.subtract(h.conjugate() for h in values)
+    for h in +alone:
+        raise InputError(f"the eigenvalue {h} of a real H needs its conjugate in the list")
+    blocks = [[[h.real, h.imag], [-h.imag, h.real]] if h.imag else [[h.real]]
+              for h in values if h.imag >= 0]  # fmt: skip
+    return np.asarray(block_diag(*blocks))
 
 
 def _conjugate(D: Array, basis: str, rng: np.random.Generator) -> Array:
@@ -81,9 +74,6 @@ def _conjugate(D: Array, basis: str, rng: np.random.Generator) -> Array:
         return U @ D @ U.T
     V = random_basis(d, rng=rng)
     return np.asarray(np.linalg.solve(V.T, (V @ D).T).T, dtype=np.float64)
-
-
-# ----------------------------------------------------------------------------- the generators
 
 
 class ValueGenerator(Options):

@@ -1,9 +1,8 @@
 """The points of a sweep: their seeds, their layers, and what comes out at each of them.
 
-A point is the parameters that matter to it. Its seed is a hash of these alone, so that neither the
-other points, nor the order, nor the division among workers can change what is drawn for it. Heads
-are drawn independently of each other (T7: X' = X + sum A_h X W_h); H_h carries a factor 1/heads, so
-that the sum over the heads has the size of one head. X_0 has entries N(0, 1).
+A point is the parameters that matter to it. Its seed is a hash of these alone, so that neither
+other points, nor the order, nor the workers can change what is drawn for it. Heads are drawn
+independently (T7: X' = X + sum A_h X W_h), H_h over the number of heads. X_0 has entries N(0, 1).
 `outcome` is a function of the point alone. Whatever goes wrong at a point is its outcome, as text.
 
 States are iterated and measured in numpy: the workers of a sweep start without torch. Iterated are
@@ -12,13 +11,11 @@ range of a float (T1c-d, T11.9):
     Y' = Y + sum_h B_h Y W_h   and   c' = c + sum_h (c + pi^T (A_h - I) HFC) W_h.
 One head: pi is its Perron vector, the second system is autonomous, and the mean is recovered at the
 end. Several heads have no common one: pi = 1/n, and c is the mean. Small operators are squared
-(`heads_together`), so that a thousand layers take ten products. The iterations in torch do the
-same to batches: for the small matrices of a point, a call of torch costs more than its products,
-and importing it more than a hundred points.
+(`heads_together`), so that a thousand layers take ten products.
 
-The metrics are right to eps, absolutely, for the state at hand, which is all that the column of a
-sweep needs; what is relatively accurate near collapse is `simulations.state_metrics`. HFC/LFC is
-theory's `ScaledState.log_hfc_lfc`. What layers make of rounding is not estimated (`columns`).
+The metrics are right to eps, absolutely, which is all that a column needs; what is relatively
+accurate near collapse is `simulations.state_metrics`. What layers make of rounding is not estimated
+(`columns`).
 """
 
 import hashlib
@@ -203,9 +200,6 @@ def outcome(point: Point, measures: tuple[str, ...]) -> dict[str, Any]:
     return {name: row.get(name) for name in names}
 
 
-# ------------------------------------------------------------------------------- the verdict
-
-
 def _verdict(layer: Layer) -> dict[str, Any]:
     if layer.heads == 1:
         compared = compare_radii(layer)
@@ -252,23 +246,17 @@ def _log_ratio(rho_q: float, rho_c: float) -> float:
     return -math.inf if rho_q == 0 else math.log(rho_q / rho_c)
 
 
-# ------------------------------------------------------------------------------ the measures
-
-
 def _state(layer: Layer, X0: Array, depth: int, measures: tuple[str, ...]) -> dict[str, Any]:
-    (early, late), method = states_at(layer, X0, [depth // 2, depth])
+    A, H, depths, method = layer.given["A"].floats, layer.H, [depth // 2, depth], "iteration"
+    if layer.heads == 1:
+        # Defective or nearly so it is iterated.
+        with suppress(InputError):
+            states, method = closed_form(A=A, H=H, X0=X0, depths=depths), "closed form"
+    if method == "iteration":
+        states = iterate(stacked(A), stacked(H), X0, depths)
+    early, late = states
     columns, _ = measured(early, late, measures)
     return {"method": method} | {name: column.item() for name, column in columns.items()}
-
-
-def states_at(layer: Layer, X0: Array, depths: Sequence[int]) -> tuple[list[ScaledState], str]:
-    """The states at increasing depths, and how they were found: 'closed form' or 'iteration'."""
-    A, H = layer.given["A"].floats, layer.H
-    if layer.heads == 1:
-        # Defective or nearly so: the column `method` says that it was iterated.
-        with suppress(InputError):
-            return closed_form(A=A, H=H, X0=X0, depths=depths), "closed form"
-    return iterate(stacked(A), stacked(H), X0, depths), "iteration"
 
 
 def _limits(layer: Layer, X0: Array) -> dict[str, Any]:
@@ -302,6 +290,8 @@ def iterate(
     return states
 
 
+# A token this much smaller than another has lost too many digits for a cosine.
+_LOST = 1e-6
 # Rows of the operator up to which its squares are quicker than as many layers as it has rows.
 SQUARED = 192
 
@@ -333,24 +323,15 @@ def measured(
         if "cosine" in measures:
             # Of a token in which differences and mean cancel to 0 nothing is known either.
             gone = (~X.any(axis=-1)).any(axis=-1) & late.mean.any(axis=-1)
+            size = np.linalg.norm(X, axis=-1)
+            lost = (size > 0) & (size < _LOST * size.max(axis=-1, keepdims=True))
+            unknown = gone | lost.any(axis=-1)
             values["cos_mean"], values["cos_min"] = (
-                np.where(gone, np.nan, x) for x in known_cosines(X)
+                np.where(unknown, np.nan, x) for x in cosine_extremes(X)
             )
         if "rank" in measures:
             values["effective_rank"] = effective_rank(X)
     return values, finite & X.any(axis=-1).all(axis=-1)
-
-
-# A token this much smaller than another has lost too many digits for a cosine.
-_LOST = 1e-6
-
-
-def known_cosines(X: Array) -> tuple[Array, Array]:
-    """`cosine_extremes` of states X [..., n, d] known to eps; NaN where a token is lost."""
-    size = np.linalg.norm(X, axis=-1)
-    lost = (size > 0) & (size < _LOST * size.max(axis=-1, keepdims=True))
-    mean, least = (np.where(lost.any(axis=-1), np.nan, x) for x in cosine_extremes(X))
-    return mean, least
 
 
 def cosine_extremes(X: Array) -> tuple[Array, Array]:

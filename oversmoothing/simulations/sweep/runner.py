@@ -56,9 +56,6 @@ def _prepare(parent: int | None) -> None:
         end_with(parent)
 
 
-# ------------------------------------------------------------------------------- backends
-
-
 def here(works: Iterable[Work]) -> Iterator[tuple[range, Rows]]:
     """One chunk after the other in this process."""
     for work in works:
@@ -165,9 +162,6 @@ def local_cluster(workers: int) -> Dask:
         n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
     )
     return Dask(distributed.Client(cluster))
-
-
-# ------------------------------------------------------------------------------ the sweep
 
 
 def run_sweep(

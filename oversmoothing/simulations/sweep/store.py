@@ -83,8 +83,6 @@ class Store:
         self.table_path = self.folder / TABLE
         self.damaged: list[str] = []
 
-    # ------------------------------------------------------------------------- starting
-
     def open(self, *, restart: bool = False) -> bool:
         """Prepare the folder; True where the finished table of this very sweep is there.
 
@@ -140,8 +138,6 @@ class Store:
             raise InputError(self._other(f"'{self.table_path}' is the table"))
         return True
 
-    # --------------------------------------------------------------------------- chunks
-
     def _files(self) -> list[Path]:
         return sorted(path for path in self.chunks.iterdir() if _CHUNK.fullmatch(path.name))
 
@@ -183,8 +179,6 @@ class Store:
         data = _parquet(table)
         name = f"{chunk.start:07d}-{chunk.stop:07d}-{_digest(data)}.parquet"
         write_atomically(self.chunks / name, data)
-
-    # ---------------------------------------------------------------------------- table
 
     def assemble(self) -> Path:
         """Write the table, in the order of the points, and remove the chunks."""

@@ -4,9 +4,9 @@ What is drawn, proved and measured is that of `points.outcome`, one array operat
 their draws keep their seeds, the radii come from the discs of `decide_stack`, and the same bases
 give X_L at half depth and at full depth (T1a), of several heads the powers of the operator. Where
 no state is asked for, the largest eigenvalues of A settle most verdicts (`leading_discs`). No
-operation here mixes points, so that a point's bytes do not depend on its neighbours. One head of
-low rank, large operators of several, several closed classes, what discs leave open or may overflow,
-near-defective bases and depths that need refined eigenvalues go point by point.
+operation mixes points: a point's bytes do not depend on its neighbours. One head of low rank, large
+operators of several, several closed classes, what discs leave open or may overflow, near-defective
+bases and depths that need refined eigenvalues go point by point.
 """
 
 import ctypes
@@ -191,9 +191,6 @@ def _verdict(decision: Decision) -> dict[str, Any]:
     return verdict_columns("certified", decision.outcome, rho_c, rho_q, decision.error)
 
 
-# ----------------------------------------------------------------------------- draws
-
-
 class _Together:
     """The generators of several points as one, whose draws have a first axis of points."""
 
@@ -246,13 +243,10 @@ def _alike(
     what: str, known: Mapping[str, type[Generator]], points: list[Point]
 ) -> Iterator[tuple[list[int], Generator]]:
     """(places, generator) of the points whose A, or H, is drawn with the same options."""
-    groups: dict[tuple[Value, ...], list[int]] = {}
-    names: dict[Value, list[str]] = {}
+    groups: dict[tuple[Value | None, ...], list[int]] = {}
     for k, point in enumerate(points):
-        kind = point[what]
-        if kind not in names:
-            names[kind] = [name for name in known[str(kind)].model_fields if name in point]
-        options = tuple(point[name] for name in names[kind])
+        kind = str(point[what])
+        options = map(point.get, known[kind].model_fields)
         groups.setdefault((kind, *options), []).append(k)
     for places in groups.values():
         try:
@@ -260,9 +254,6 @@ def _alike(
         except InputError:
             continue
         yield places, maker
-
-
-# ----------------------------------------------------------------------------- outcomes
 
 
 class _Bases:
