@@ -53,8 +53,6 @@ class Context:
         return cls(output_folder(results), seed, device)
 
 
-# ------------------------------------------------------------------------- beside a paper
-
 REPRODUCED, DIFFERS, UNCHECKED = "reproduced", "differs", "cannot be checked"
 SAME_SIGN = "same sign, far from the paper's accuracy"
 VERDICTS = (REPRODUCED, SAME_SIGN, DIFFERS, UNCHECKED)
@@ -140,9 +138,6 @@ def unchecked(what: str, paper: str, why: str, ours: str = "-") -> Comparison:
     return Comparison(what, paper, ours, "-", UNCHECKED, why)
 
 
-# ------------------------------------------------------------------------- a figure
-
-
 @dataclass(frozen=True)
 class PaperFigure:
     """One figure, of what its file holds: TITLE, SHORT, NOT_SHOWN, data, draw, words, compared.
@@ -220,11 +215,7 @@ def label_ends(axis: Axes, ends: Sequence[tuple[float, str, str]]) -> None:
 
 def processor_seconds() -> float:
     """What a figure costs, however busy the machine: processor time of this process, its finished
-    children, and its living ones with theirs.
-
-    A figure whose worker processes descend from a server that outlives it (`costs`), or wait for
-    more work, is counted whole. Off Linux the finished children of a living child are not counted.
-    """
+    children, and its living ones with theirs (of these the finished ones on Linux alone)."""
     total, own = 0.0, psutil.Process()
     for process in (own, *own.children(recursive=True)):
         with suppress(psutil.NoSuchProcess):  # finished meanwhile

@@ -190,9 +190,6 @@ def _block(n: int, seed: int) -> tuple[Callable[[], object], Callable[[], object
     return forward, lambda: enclosed(network, X)
 
 
-# ------------------------------------------------------------------------------- the picture
-
-
 def draw(table: pd.DataFrame) -> Figure:
     """Seconds against tokens and against layers, then multiples of floats; all axes logarithmic."""
     figure, axes = new_figure(1, 3, height=3.0)

@@ -20,6 +20,7 @@ from oversmoothing.paper_figures.figure_base import Context, label_panels, mark
 from oversmoothing.simulations.drawing.picture import PALETTE, VERDICT_COLOUR, new_figure
 from oversmoothing.simulations.engine.evolve import evolve
 from oversmoothing.simulations.generators.attention import SymmetricIndefinite, row_softmax
+from oversmoothing.simulations.generators.value_projection import real_form
 from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from oversmoothing.theory.layer.attention import perron_deviation, stationary_distribution
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
@@ -98,11 +99,7 @@ def _windows(
     early, late = np.zeros(len(grid)), np.zeros(len(grid))
     for real in (True, False):
         chosen, d = (grid.imag == 0) == real, 1 if real else 2
-        h = grid[chosen]
-        H = np.zeros((len(h), d, d))
-        H[:, 0, 0] = h.real
-        if not real:  # [[x, y], [-y, x]] has the eigenvalues x +- iy
-            H[:, 1, 1], H[:, 0, 1], H[:, 1, 0] = h.real, h.imag, -h.imag
+        H = np.stack([real_form([h, h.conjugate()][:d]) for h in grid[chosen]])
         trajectory = evolve(
             A=A, H=H, X0=rng.standard_normal((TOKENS, d)), depth=depths, method="plain",
             device=context.device, progress=context.progress,
@@ -111,9 +108,6 @@ def _windows(
         values = logs.cpu().numpy()
         early[chosen], late[chosen] = values[:WINDOW].mean(0), values[WINDOW:].mean(0)
     return early, late
-
-
-# ------------------------------------------------------------------------------- the picture
 
 
 def draw(data: pd.DataFrame) -> Figure:

@@ -133,8 +133,6 @@ def data(context: Context) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-# ------------------------------------------------------------------------------- the picture
-
 _HEADS = {
     "smoothing": "tokens become alike",
     "non-smoothing": "rank 1, yet apart",

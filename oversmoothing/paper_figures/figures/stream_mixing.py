@@ -145,9 +145,6 @@ def _agreement(changing: bool, context: Context) -> pd.DataFrame:
     )  # fmt: skip
 
 
-# ------------------------------------------------------------------------------- the picture
-
-
 def draw(data: pd.DataFrame) -> Figure:
     figure, axes = new_figure(1, 3, height=3.4)
     for axis, panel in zip(axes[0], PANELS, strict=False):

@@ -215,9 +215,6 @@ def _asymmetries(context: base.Context) -> Iterator[pd.DataFrame]:
     yield own[["model", "layer", "asymmetry", "at_random"]]
 
 
-# ------------------------------------------------------------------------------- the picture
-
-
 def draw(table: pd.DataFrame) -> Figure:
     """Consensus in per cent: a row a model, the paper a black diamond, a shape a reading."""
     figure, axes = new_figure(1, 1, height=3.4)
@@ -249,9 +246,6 @@ def draw(table: pd.DataFrame) -> Figure:
                 for name in sorted(MARKER.keys() & consensus["reading"])]  # fmt: skip
     figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure
-
-
-# ------------------------------------------------------------------------------- the verdicts
 
 
 def compared(table: pd.DataFrame) -> list[base.Comparison]:

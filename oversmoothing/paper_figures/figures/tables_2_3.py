@@ -175,9 +175,6 @@ def _summary(errors: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-# ------------------------------------------------------------------------------- the picture
-
-
 def draw(table: pd.DataFrame) -> Figure:
     """Difference to ViT in points: a panel a table, the paper black, CIFAR-100 filled, large at
     the paper's size, digits open."""
@@ -232,9 +229,6 @@ def _panel(axis: Axes, part: pd.DataFrame, sources: list[str]) -> None:
     share = part["x"].max() <= 1
     axis.set_xticks(list(places.values()), [f"{100 * x if share else x:g}" for x in places])
     axis.grid(False, axis="x")
-
-
-# ------------------------------------------------------------------------------- the verdicts
 
 
 def compared(table: pd.DataFrame) -> list[base.Comparison]:

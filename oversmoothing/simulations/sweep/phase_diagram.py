@@ -134,9 +134,15 @@ def draw(table: pd.DataFrame) -> Figure:
                     axis.set_ylabel(up)
             bar = figure.colorbar(image, ax=list(axes[row]), label=label, pad=0.01, aspect=14)
             if isinstance(norm, SymLogNorm):
-                bar.set_ticks(_symmetric_ticks(top))
+                # 0 and the two largest powers of ten below `top`, of both signs.
+                large = 10.0 ** np.floor(np.log10(top))
+                bar.set_ticks([-large, -large / 10, 0.0, large / 10, large])
                 bar.minorticks_off()
-        _ticks(axes[0, 0], table)
+        # Cells stand at whole numbers: each tick carries the value of its cell.
+        for which, name in ((axes[0, 0].xaxis, "x"), (axes[0, 0].yaxis, "y")):
+            values = sorted(table[name].unique())
+            shown = shown_ticks(values)
+            which.set_ticks([k + 0.5 for k in shown], [label_of(values[k]) for k in shown])
         _legend(figure, table)
     return figure
 
@@ -152,13 +158,6 @@ def _legend(figure: Figure, table: pd.DataFrame) -> None:
         handles.append(Patch(**_NOTHING, label="no decided draw"))
     if handles:
         figure.legend(handles=handles, loc="outside lower center", ncols=2)
-
-
-def _symmetric_ticks(top: float) -> list[float]:
-    """0 and the two largest powers of ten below `top`, of both signs."""
-    decade = int(np.floor(np.log10(top)))
-    large, small = 10.0**decade, 10.0 ** (decade - 1)
-    return [-large, -small, 0.0, small, large]
 
 
 def _grid(part: pd.DataFrame, table: pd.DataFrame, name: str) -> Any:
@@ -189,14 +188,6 @@ def averaged(values: Any) -> Any:
             convolve1d(each, (1.0, 2.0, 1.0), axis, mode="constant") for each in (total, weight)
         )
     return np.where(known, total / np.where(weight > 0, weight, 1.0), np.nan)
-
-
-def _ticks(axis: Axes, table: pd.DataFrame) -> None:
-    """Cells stand at whole numbers: each tick carries the value of its cell."""
-    for which, name in ((axis.xaxis, "x"), (axis.yaxis, "y")):
-        values = sorted(table[name].unique())
-        shown = shown_ticks(values)
-        which.set_ticks([k + 0.5 for k in shown], [label_of(values[k]) for k in shown])
 
 
 def shown_ticks(values: list[Any]) -> range:
