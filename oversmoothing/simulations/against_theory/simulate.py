@@ -214,7 +214,7 @@ def simulate_heads(
     seen = f"In this run ln HFC/LFC goes from {ends.iloc[0]:.3g} to {ends.iloc[1]:.3g}."
     # Where the theory has no answer, what was seen comes first.
     told = c.attention == "state" and bool(np.isfinite(ends).all())
-    first = [Sentence(seen, measured(1, of="run"))] * told
+    first = [Sentence(seen, _ONE)] * told
     return run_result("heads", c, device, table, [*first, said], {"theory": theory}, rate)
 
 
@@ -239,14 +239,9 @@ def _stack(c: HeadsConfiguration) -> tuple[Fixed | Drawn, Fixed | Drawn]:
     attention = Drawn(draw_from_state if c.attention == "state" else draw_A, c.seed)
     weights = Drawn(draw_W, c.seed)
     return (
-        attention if c.attention == "drawn" else _the_first(attention, ATTENTION_STREAM),
-        weights if c.weights == "drawn" else _the_first(weights, WEIGHT_STREAM),
+        attention if c.attention == "drawn" else Fixed(attention.at(0, ATTENTION_STREAM)),
+        weights if c.weights == "drawn" else Fixed(weights.at(0, WEIGHT_STREAM)),
     )
-
-
-def _the_first(rule: Drawn, stream: int) -> Fixed:
-    """What is drawn for layer 0, in every layer."""
-    return Fixed(rule.at(0, stream))
 
 
 def _theory(
@@ -272,7 +267,7 @@ def _theory(
         )
     except DiesError as died:
         words = f"There are no exponents (T7a): {died}."
-        return Sentence(words, measured(1, of="run")), {"kind": "none"}, None
+        return Sentence(words, _ONE), {"kind": "none"}, None
     gap, error = exponents.gap, exponents.gap_error
     known = abs(gap) > 3 * error
     does = "is UNDECIDED within three standard errors"
@@ -337,7 +332,7 @@ def simulate_streams(
     rule = Drawn(
         lambda draws: draw_mixing(c.mixing, s, rng=draws, temperature=c.mixing_temperature), c.seed
     )
-    mixing = rule if c.changing else _the_first(rule, MIXING_STREAM)
+    mixing = rule if c.changing else Fixed(rule.at(0, MIXING_STREAM))
 
     def run(depths: list[int], shown: bool) -> StreamTrajectory:
         return evolve_streams(

@@ -107,10 +107,10 @@ class Heads(iteration.Iteration):
         drive = weights.leave(
             layers.mix(torch.cat((parts.shared[0], parts.rest[0]), dim=-2), inside)
         )
-        up = weights.shift
+        total, up = weights.leave(weights.enter(m.unsqueeze(1)))[:, 0], weights.shift
         y_terms = [(state.to_differences(moved), parts.D[1] + y_exponent + up)]
         m_terms = [
-            (weights.total(m), m_exponent + up),
+            (total, m_exponent + up),
             (drive[:, 0], parts.shared[1] + y_exponent + up),
             (drive[:, 1], parts.rest[1] + y_exponent + up),
         ]

@@ -169,10 +169,6 @@ class HeadMap:
         T = T.expand(N, k, self.heads, T.shape[-1])
         return (T.reshape(N * k, -1) @ self.Q).view(N, k, self.d)
 
-    def total(self, m: Float[Tensor, "N d"]) -> Float[Tensor, "N d"]:
-        """m sum_h W_h for m [N, d]."""
-        return self.leave(self.enter(m.unsqueeze(1))).squeeze(1)
-
 
 def mix(
     A: Float[Tensor, "shared heads k n"], Z: Float[Tensor, "N n spread r"]

@@ -53,9 +53,7 @@ class Trajectory:
 
     def __repr__(self) -> str:
         n, d = self.states.shape[-2:]
-        kept = f"{len(self.depths)} depths" + (
-            f" from {self.depths[0]} to {self.depths[-1]}" if self.depths else ""
-        )
+        kept = f"{len(self.depths)} depths from {self.depths[0]} to {self.depths[-1]}"
         batch = f", batch {self.batch}" if self.batch else ""
         return f"Trajectory({kept}, n={n}, d={d}{batch}, method='{self.method}')"
 

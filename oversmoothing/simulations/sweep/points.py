@@ -229,6 +229,7 @@ def verdict_columns(
     status: str, name: Outcome, rho_c: float, rho_q: float, error: float
 ) -> dict[str, Any]:
     """What is always computed, of two radii known up to `error`."""
+    growth = rho_q / rho_c if rho_c else math.inf
     return {
         "status": status,
         "verdict": name,
@@ -236,14 +237,8 @@ def verdict_columns(
         "rho_quotient": rho_q,
         "margin": rho_c - rho_q,
         "margin_error": error,
-        "predicted_log_rate": _log_ratio(rho_q, rho_c),
+        "predicted_log_rate": math.log(growth) if growth else -math.inf,
     }
-
-
-def _log_ratio(rho_q: float, rho_c: float) -> float:
-    if rho_c == 0:
-        return math.inf
-    return -math.inf if rho_q == 0 else math.log(rho_q / rho_c)
 
 
 def _state(layer: Layer, X0: Array, depth: int, measures: tuple[str, ...]) -> dict[str, Any]:
