@@ -70,10 +70,9 @@ def test_grouped_heads_are_repeated_in_order():
     assert heads.number == 4 and heads.width == 8
     assert torch.equal(heads.W_V[0], heads.W_V[1]) and torch.equal(heads.W_K[2], heads.W_K[3])
     assert torch.equal(heads.W_V[2], module.model.layers[0].self_attn.v_proj.weight[8:].T)
-    W_V, W_O = heads.value_projection(1)
-    assert W_V.dtype == torch.float64 and W_V.shape == (32, 8) and W_O.shape == (8, 32)
-    together = sum(torch.matmul(*heads.value_projection(h)) for h in range(4))
-    torch.testing.assert_close(heads.total(), together)
+    W_V, W_O = heads.double().W_V, heads.double().W_O
+    assert W_V.dtype == torch.float64 and W_V.shape == (4, 32, 8) and W_O.shape == (4, 8, 32)
+    torch.testing.assert_close(heads.total(), (W_V @ W_O).sum(0))
 
 
 def test_a_timm_named_checkpoint_gives_the_same_scores(tmp_path):

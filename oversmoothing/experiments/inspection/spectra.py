@@ -19,28 +19,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from oversmoothing.experiments.inspection import heads_and_why
 from oversmoothing.experiments.inspection.extract import extract
-from oversmoothing.experiments.inspection.heads_and_why import (
-    SPECTRAL,
-    ValueModes,
-    dobrushin,
-    joined,
-    matrices,
-    value_projection,
-)
+from oversmoothing.experiments.inspection.heads_and_why import SPECTRAL, ValueModes, matrices
 from oversmoothing.experiments.models.model import Heads, Model, Trace, check_stochastic
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
 from oversmoothing.simulations.running import steps
 from oversmoothing.simulations.spectra import head_values
 from oversmoothing.simulations.state import one_thread
 from oversmoothing.theory.layer.attention import closed_classes
+from oversmoothing.theory.spectra import layer_discs
 from oversmoothing.theory.spectra.discs import Discs
-from oversmoothing.theory.spectra.layer_discs import (
-    attention_discs_all,
-    attention_spectrum,
-    head_discs,
-    value_discs,
-)
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array, Complex
 from oversmoothing.theory.verdict.formulas import Outcome, dominance
@@ -51,6 +40,9 @@ RANDOM_DIRECTIONS = 32
 # Consensus dominates where its radius is larger by more than the rounding of both in float64: of
 # the eigenvalues, which |h| multiplies, and of 1 + h a.
 _ROUNDING, _OF_SUMS = 1e-9, 4 * float(np.finfo(np.float64).eps)
+# Columns of a certified case.
+CASES = ("layer", "head", "image", "verdict", "margin_low", "margin_high", "largest_radius",
+         "seconds", "reason")  # fmt: skip
 MEANS = {"largest radius": "of the discs that hold the eigenvalues of A, over heads and images"}
 
 
@@ -80,9 +72,11 @@ class Spectra:
         """A layer of a batch, all of whose inputs are taken; value: of its H, of its `heads`."""
         self.inputs += 0 if number else len(keep)
         if number not in self._values:
-            H = value_projection(heads)
-            L, R = joined(*(W.detach().double().numpy() for W in (heads.W_V, heads.W_O)))
-            own = head_discs(L, R) if L.shape[1] < len(H) else value_discs(H)
+            H = heads_and_why.value_projection(heads)
+            both = (W.detach().double().numpy() for W in (heads.W_V, heads.W_O))
+            L, R = heads_and_why.joined(*both)
+            low = L.shape[1] < len(H)
+            own = layer_discs.head_discs(L, R) if low else layer_discs.value_discs(H)
             self._values[number] = head_values.known_values(own, H)
         attention = matrices(trace, keep)
         lengths = sorted({A.shape[-1] for A in attention})
@@ -99,7 +93,7 @@ class Spectra:
         }
         columns["rho_consensus"] = np.array([taken[0].rho_consensus])
         means = (torch.from_numpy(A.astype(np.float64).mean(axis=0)) for A in attention)
-        columns["dobrushin"] = np.array([float(dobrushin(A)) for A in means])
+        columns["dobrushin"] = np.array([float(heads_and_why.dobrushin(A)) for A in means])
         self._columns[number].append(columns | _tilts(trace, keep, value))
 
     def columns(self) -> list[dict[str, float]]:
@@ -202,7 +196,7 @@ def own_dominance(A: NDArray[np.floating], h: Complex) -> dict[str, float]:
     """SPECTRAL by name, of one head's A [n, n] with the eigenvalues h of its own H."""
     # Row sums are 1 to the model's rounding; one head is a mean of one.
     (one,) = head_values.mean_attention(A[None, None].astype(np.float32))
-    radii = dominance(attention_spectrum(one), h)
+    radii = dominance(layer_discs.attention_spectrum(one), h)
     reach = _ROUNDING * float(np.abs(h).max()) + _OF_SUMS * radii.rho_consensus
     larger = float(radii.margin > reach)
     numbers = (larger, radii.rho_quotient, radii.rho_consensus, radii.margin)
@@ -229,31 +223,19 @@ def certified_attention(model: Model, inputs: Sequence[Any]) -> Result:
     layers = steps(zip(model.layers, traces, strict=True), model.depth, "layer")
     for number, (layer, trace) in enumerate(layers, 1):
         assert trace.attention is not None
+        own = layer.heads.double()
         for head, maps in enumerate(trace.attention.numpy().swapaxes(0, 1)):
-            W_V, W_O = layer.heads.value_projection(head)
-            value = head_discs(W_V.numpy(), W_O.numpy())
+            value = layer_discs.head_discs(own.W_V[head].numpy(), own.W_O[head].numpy())
             start = time.perf_counter()
-            spectra = attention_discs_all(maps)
+            spectra = layer_discs.attention_discs_all(maps)
             seconds = (time.perf_counter() - start) / len(maps)
             for image, (A, spectrum) in enumerate(zip(maps, spectra, strict=True)):
                 taken = certify_spectra(spectrum, value, len(closed_classes(A)) - 1)
-                low, high = taken.margin or (np.nan, np.nan)
-                rows.append(
-                    {
-                        "layer": number,
-                        "head": head,
-                        "image": image,
-                        "verdict": str(taken.verdict),
-                        "margin_low": low,
-                        "margin_high": high,
-                        "largest_radius": spectrum.radii.max()
-                        if isinstance(spectrum, Discs)
-                        else np.nan,
-                        "seconds": seconds,
-                        "reason": str(taken.reason),
-                    }
-                )
-    table = pd.DataFrame(rows)
+                margin = taken.margin or (np.nan, np.nan)
+                largest = spectrum.radii.max() if isinstance(spectrum, Discs) else np.nan
+                said = str(taken.verdict), *margin, largest, seconds, str(taken.reason)
+                rows.append((number, head, image, *said))
+    table = pd.DataFrame(rows, columns=CASES)
     undecided = table[table["verdict"] == Outcome.UNDECIDED]
     share = 100 * (1 - len(undecided) / len(table))
     counts = ", ".join(f"{count} {name}" for name, count in table["verdict"].value_counts().items())

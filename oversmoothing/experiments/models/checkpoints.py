@@ -1,10 +1,9 @@
 """Weights and configs out of files, without running anything that a file holds.
 
 What a file declares is held against what it has before memory is taken for it, and what could be
-read in two ways (a name twice, weights that are no floats) is refused. Weights stay in their files:
-the tensors are these, mapped into memory. Of a folder of the Hugging
-Face library no code runs: a config that names some is refused before the library sees it, and the
-weights are read here, from files of the folder alone. The library is given tensors.
+read in two ways (a name twice, weights that are no floats) is refused. Weights stay in their files,
+mapped into memory. Of a folder of the Hugging Face library no code runs: a config that names some
+is refused before the library sees it, and the library is given tensors of the folder's own files.
 
 Within `in_float32` a module's half-precision parameters are `Widened`: float32 to whoever asks,
 without memory of their own. An operation on one gets a float32 copy that lives as long as the
@@ -18,10 +17,11 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
+from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile, is_zipfile
 
 import torch
@@ -136,8 +136,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         try:
             weights = load_file(path)
             with open(path, "rb") as file:
-                length = int.from_bytes(file.read(8), "little")
-                check_header(file.read(length), str(path))
+                _check_header(file, str(path))
         except (SafetensorError, OSError) as error:
             raise InputError(
                 f"'{path}' is no intact safetensors file ({error}): it may be cut short; download "
@@ -240,13 +239,14 @@ def weights_of(content: bytes, name: str) -> dict[str, Tensor]:
     Raises `SafetensorError` for damaged content, `InputError` as `read_weights` does.
     """
     weights = load_bytes(content)
-    check_header(content[8 : 8 + int.from_bytes(content[:8], "little")], name)
+    _check_header(BytesIO(content), name)
     refuse_integers(weights, name)
     return weights
 
 
-def check_header(header: bytes, name: str) -> None:
+def _check_header(file: BinaryIO, name: str) -> None:
     """Raise `InputError` for a repeated key: the library keeps the last weight of a name."""
+    header = file.read(int.from_bytes(file.read(8), "little"))
     parse_json(header.decode("utf-8"), f"the header of '{name}'")
 
 
@@ -318,10 +318,8 @@ def _entries(value: Any, place: str = "") -> Iterator[tuple[str, str, Any]]:
 
 
 def weight_files(folder: Path, stem: str = "model", suffix: str = ".safetensors") -> list[str]:
-    """Names of the files with the weights: one, or those of the index; [] without both.
-
-    Raises `InputError` for an index that names anything but files of the folder.
-    """
+    """Names of the files with the weights: one, or those of the index; [] without both. Raises
+    `InputError` for an index that names anything but files of the folder."""
     if (folder / f"{stem}{suffix}").exists():
         return [f"{stem}{suffix}"]
     index = folder / f"{stem}{suffix}.index.json"
@@ -348,11 +346,9 @@ def weights_within(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
 
 
 def folder_weights(folder: Path) -> dict[str, Tensor]:
-    """The named tensors of a folder: its safetensors, or where it has none its pickles.
-
-    Raises `InputError` for a folder without weights, an index that leads out of it, a name in two
-    files, and as `read_weights` does.
-    """
+    """The named tensors of a folder: its safetensors, or where it has none its pickles. Raises
+    `InputError` for a folder without weights, an index that leads out of it, a name in two files,
+    and as `read_weights` does."""
     names = weight_files(folder)
     if not names and not any(folder.glob("*.safetensors")):
         names = weight_files(folder, "pytorch_model", ".bin")
@@ -406,10 +402,8 @@ def check_size(shell: nn.Module, weights: dict[str, Tensor], where: str) -> None
 
 
 def check_loaded(info: dict[str, Any], where: str) -> None:
-    """Raises `InputError` for weights that the library missed, and for some it had no place for.
-
-    Outputs that no layer reads may do either. info: the library's loading info.
-    """
+    """Raises `InputError` for weights that the library missed, and for some it had no place for,
+    but for outputs, which no layer reads. info: the library's loading info."""
     mismatched = [str(each[0]) for each in info.get("mismatched_keys", [])]
     lost = [name for name in chain(info["missing_keys"], mismatched) if not _is_output(name)]
     if lost:

@@ -1,10 +1,9 @@
 """The `Model` of any module in memory, by watching one pass of it: `describe(module)`.
 
 The pass runs on inputs that are made up (what the module says it reads, or tensors that it takes),
-or on the first of those given. What `experiments.models.reader` finds is held against that pass
-there, and against the passes on real inputs in `extract`; what it does not find is refused by layer
-and cause. What of a token's role the numbers do not tell is told here: which is CLS, how many are
-registers.
+or on the first of those given. What `experiments.models.reader` finds is held against that pass,
+and against passes on real inputs in `extract`. What of a token's role the numbers do not tell is
+told here: which is CLS, how many are registers.
 
 Models that hide a random part of their input from themselves (masked autoencoders) are shown whole:
 a random mask would be another one in every pass, and a quarter of the patches is no image.
@@ -117,8 +116,7 @@ def watched_model(
     if modality is None:
         size = getattr(module, "image_size", None)
         sized = isinstance(size, int) or (isinstance(size, tuple) and len(size) == 2)
-        sized = sized or bool(timm_settings(module))
-        pictured = reads is None and sized
+        pictured = reads is None and (sized or timm_settings(module))
         modality = "vision" if pictured else _MODALITIES.get(reads or "", "features")
     unprepared = None
     if prepare is None:
@@ -149,16 +147,13 @@ def watched_model(
             raise
         except InputError as error:
             kind = name or type(module).__name__
-            raise NotReadError(
-                str(error),
-                Model(kind, module, (), 0, modality, False, False, run, prepare or tensors),
-            ) from error
+            bare = Model(kind, module, (), 0, modality, False, False, run, prepare or tensors)
+            raise NotReadError(str(error), bare) from error
     if prepare is None:
         assert unprepared is not None
         raise unprepared
-    said += [SINKS] if any(layer.sinks for layer in layers) else []
-    behind = any(layer.output_norm_attention.kind != "none" for layer in layers)
-    said += [BEHIND] if behind else []
+    said += [SINKS] * any(layer.sinks for layer in layers)
+    said += [BEHIND] * any(layer.output_norm_attention.kind != "none" for layer in layers)
     causal = all(r.causal for r in readings)
     learned = dict(module.named_parameters())
     if registers is None:
@@ -231,12 +226,11 @@ def _stack(module: nn.Module, g: Graph, reads: list[Reading], within: str) -> li
         inside = not within or f"{name}.".startswith(f"{within}.")
         if r.kind != "self" or not inside or (r.placed and r.end < 0 and not r.lacks and within):
             continue
-        last = stacks[-1][-1] if stacks else None
-        joined = last is not None and not ({"a stack ends here", CROSSED} & {*last.notes})
-        if joined or (last is not None and CROSSED in last.notes and CROSSED in r.notes):
-            stacks[-1].append(r)
-        else:
-            stacks.append([r])
+        last = stacks[-1][-1].notes if stacks else ["a stack ends here"]
+        ends = {"a stack ends here", CROSSED} & {*last}
+        if ends and not (CROSSED in last and CROSSED in r.notes):
+            stacks.append([])
+        stacks[-1].append(r)
     if len(stacks) > 1:
         firsts = (each[0] for each in stacks)
         names = (g.block(r.product.out, max(r.end, r.total)).name for r in firsts)
@@ -248,7 +242,7 @@ def _stack(module: nn.Module, g: Graph, reads: list[Reading], within: str) -> li
             r.lacks = r.lacks or ["a stack ends here, and no module holds it alone"]
     stack = [r for each in stacks for r in each]
     if not stack or any(r.lacks for r in stack):
-        raise InputError(f"{kind} is not read: {told(stack or reads).removeprefix('refused: ')}")
+        raise InputError(f"{kind} is not read: {told(stack or reads)}")
     if any(r.end < 0 for r in stack):
         raise InputError(f"{kind} is not read: cross-attention stands in its layers")
     return stack
@@ -334,11 +328,9 @@ def _watched(
             continue
         first = next(iter(batch.values())) if isinstance(batch, Mapping) else batch
         return watch(run, module, batch), len(first)
-    towers = [
-        name
-        for name, each in module.named_children()
-        if hasattr(each, "main_input_name") and any(True for _ in each.parameters())
-    ]
+    named = module.named_children()
+    models = [(name, each) for name, each in named if hasattr(each, "main_input_name")]
+    towers = [name for name, each in models if any(True for _ in each.parameters())]
     if len(towers) > 1:
         raise SeveralStacksError(type(module).__name__, towers)
     raise NotMadeUpError(
@@ -390,11 +382,8 @@ def candidates(module: nn.Module, modality: Modality, prepare: Any, inputs: Any)
         yield normal(mels, 2 * longest) if longest else normal(long, mels)
     if hasattr(module, "main_input_name"):
         yield normal(8000)
-    widths: dict[int, None] = {}
-    for p in module.parameters():
-        widths |= dict.fromkeys(p.shape[-1:])
-        widths |= dict.fromkeys(p.shape[:-1])
-    for width in list(widths)[:8]:
+    widths = (side for p in module.parameters() for side in (*p.shape[-1:], *p.shape[:-1]))
+    for width in list(dict.fromkeys(widths))[:8]:
         yield normal(TOKENS, width)
     if first.ndim == 2:
         yield ids(len(first), None)["input_ids"]

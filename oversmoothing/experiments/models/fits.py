@@ -1,4 +1,4 @@
-"""What a piece of a pass is: linear maps, norms, and FFNs as functions.
+"""What a piece of a pass is, told by replays of it: linear maps, norms, and FFNs as functions.
 
 Linear maps. A piece is run again on two unit vectors with a weight's entries replaced by their own
 numbers: that tells which entries the map is made of, whatever order they are fused in, and what
@@ -7,8 +7,6 @@ unit vectors through it give its numbers. Either way it is held against what the
 
 Norms are fitted to what a pass computed and to random tokens. FFNs are the modules that ran and the
 operations between them, or else the piece of the pass itself.
-
-One file for one room: maps, norms and FFNs are told by the same replays of a piece.
 """
 
 from __future__ import annotations
@@ -61,25 +59,24 @@ def mixes(g: Graph, a: int, b: int) -> bool | None:
     """Whether another first and last token in a change other tokens of b, asked once for layers
     that do the same with other weights, but for weights with a side for tokens; None: not
     replayable."""
+
+    def mixed() -> bool | None:
+        x = g.values[a].clone(memory_format=torch.contiguous_format)
+        rows = x.view(-1, x.shape[-1])
+        noise = torch.randn(2, x.shape[-1], generator=torch.Generator().manual_seed(0)).to(x)
+        rows[[0, -1]] += 1e-3 * x.abs().max() * noise
+        try:
+            moved = g.replay(b, {a: like(g.values[a], x)}) - g.values[b]
+        except tape.NotReplayable:
+            return None
+        if moved.numel() % len(rows):  # other tokens
+            return True
+        moved = moved.reshape(len(rows), -1).abs().amax(-1)
+        return len(rows) > 2 and bool(moved[1:-1].max() > 1e-5 * moved[[0, -1]].max())
+
     sides = set(g.values[a].shape[:-1]) | {g.values[a].shape[:-1].numel()}
-    if any(sides & set(g.values[v].shape) for v in g.constants(a, b, frozenset())):
-        return _mixes(g, a, b)
-    return g.once("mixes", a, b, lambda: _mixes(g, a, b))
-
-
-def _mixes(g: Graph, a: int, b: int) -> bool | None:
-    x = g.values[a].clone(memory_format=torch.contiguous_format)
-    rows = x.view(-1, x.shape[-1])
-    noise = torch.randn(2, x.shape[-1], generator=torch.Generator().manual_seed(0)).to(x)
-    rows[[0, -1]] += 1e-3 * x.abs().max() * noise
-    try:
-        moved = g.replay(b, {a: like(g.values[a], x)}) - g.values[b]
-    except tape.NotReplayable:
-        return None
-    if moved.numel() % len(rows):  # other tokens
-        return True
-    moved = moved.reshape(len(rows), -1).abs().amax(-1)
-    return len(rows) > 2 and bool(moved[1:-1].max() > 1e-5 * moved[[0, -1]].max())
+    sided = any(sides & set(g.values[v].shape) for v in g.constants(a, b, frozenset()))
+    return mixed() if sided else g.once("mixes", a, b, mixed)
 
 
 # Of a map's largest number: what it may differ by from what the pass computed.
@@ -404,7 +401,7 @@ def norm_within(g: Graph, a: int, b: int) -> tuple[Norm, int] | None:
 # --------------------------------------------------------------------------------------- the FFN
 
 Step = Callable[[Tensor], Any]
-_SIZED = tape.SAME | frozenset(("expand", "slice", "select", "_unsafe_view"))
+_SIZED = tape.SAME | {"slice", "select"}
 
 
 def _again(g: Graph, start: int, end: int) -> Step:

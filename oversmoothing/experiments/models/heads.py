@@ -168,11 +168,10 @@ class HeadsReader:
         while rest and g.op(rest[0]) in MOVES:
             r.output = rest.pop(0)
         behind = norm_of(g, r.output, end) if rest else NO_NORM
+        r.norm_behind = behind or NO_NORM
         if behind is None:
             said = g.ops(rest)
             r.lacks.append(f"what stands behind the output projection is no norm ({said})")
-        else:
-            r.norm_behind = behind
 
     def _start(self) -> int:
         """Where the linear part of the values begins, behind the norm."""
@@ -187,12 +186,11 @@ class HeadsReader:
             if g.multiplies(start, c) or not same or val[c].shape[-1] != val[start].shape[-1]:
                 break
             start = c
-        normed = stream
+        r.normed = stream
         for c in cuts[: cuts.index(start) + 1]:
-            fitted = norm_of(g, stream, c)
-            r.norm, normed = (fitted, c) if fitted else (r.norm, normed)
-        between = [c for c in cuts if normed < c <= start]
-        r.normed = normed
+            if fitted := norm_of(g, stream, c):
+                r.norm, r.normed = fitted, c
+        between = [c for c in cuts if r.normed < c <= start]
         moved = {g.op(c) for c in between} <= MOVES
         if r.norm is None or not moved or val[start].numel() != val[stream].numel():
             raise Lacking(
@@ -208,10 +206,10 @@ class HeadsReader:
 
         def columns() -> Tensor | None:
             """Numbers of A V where Z has them; None: it is not A V in another order."""
-            labels = torch.arange(o.numel(), dtype=torch.float64).reshape(o.shape)
+            numbers = torch.arange(o.numel(), dtype=torch.float64)
+            labels = numbers.reshape(o.shape)
             labels = (labels.mT if self.flip else labels).reshape(val[AV].shape)
             pushed = g.replay(Z, {AV: like(val[AV], labels)}).cpu().double().flatten()
-            numbers = torch.arange(o.numel(), dtype=torch.float64)
             return pushed.long() if torch.equal(pushed.sort().values, numbers) else None
 
         L = g.once(f"columns, flipped {self.flip}", AV, Z, columns)

@@ -1,9 +1,8 @@
 """Raw inputs into batches: pictures and strings, as each model was trained to read them.
 
-preprocessor_config.json (or processor_config.json) of a model folder says how the model was given
-its pictures: resized to what, cropped, rescaled, normalised. The image processor of the Hugging
-Face library that it names does all of that. Its variant for PIL is taken also where torchvision is
-installed, so that the pixels are the same with and without it.
+preprocessor_config.json (or processor_config.json) of a model folder names the image processor of
+the Hugging Face library that resizes, crops, rescales and normalises its pictures. Its variant for
+PIL is taken also where torchvision is installed: the pixels are the same with and without it.
 """
 
 from __future__ import annotations
@@ -55,12 +54,9 @@ def stacked(inputs: list[Any]) -> Tensor:
 
 @dataclass(frozen=True)
 class Images:
-    """PIL images, or tensors of that shape -> pixels [m, 3, size, size] float32. Where no settings
-    say otherwise (`ProcessedImages`): RGB, the whole picture resized (bicubic), then
-    (value in [0, 1] - mean) / std.
-
-    edge: the shorter side before the middle is cut out (squeezed: both sides), where the source
-    says it; resample: how, in PIL's words."""
+    """PIL images, or tensors of that shape -> pixels [m, 3, size, size] float32: RGB, resized, then
+    (value in [0, 1] - mean) / std. edge: the shorter side before the middle is cut out (squeezed:
+    both sides), where the source says it; resample: how, in PIL's words."""
 
     size: int
     mean: tuple[float, ...] = HALF
@@ -91,12 +87,9 @@ class Images:
         """Of the size that a module in memory reads, and as its `pretrained_cfg` (timm's) says, or
         in timm's words what lies `beside` it; mean and std, where neither given nor said, are 0.5.
         """
-        stated, patches = (
-            timm_settings(module) or beside or {},
-            getattr(module, "patch_embed", None),
-        )
-        size = getattr(module, "image_size", None)
-        size = size or getattr(getattr(module, "config", None), "image_size", None)
+        stated = timm_settings(module) or beside or {}
+        config, patches = (getattr(module, name, None) for name in ("config", "patch_embed"))
+        size = getattr(module, "image_size", None) or getattr(config, "image_size", None)
         size = size or getattr(patches, "img_size", None) or stated.get("input_size", (None,))[1:]
         if isinstance(size, tuple | list) and len(set(size)) == 1:
             size = size[0]
@@ -172,9 +165,9 @@ class Texts:
     """Strings -> {input_ids, attention_mask} [m, n], padded on the right to the longest.
 
     tokenizer: a callable of the Hugging Face kind, or a function without arguments that loads one
-    at the first use: token ids need none. Strings longer than the model or its tokenizer reads, or
-    than `tokens`, are cut, where the tokenizer can (truncation=), and counted in `cut`. What is
-    still too long for the model is refused, token ids too.
+    at the first use. Strings longer than the model or its tokenizer reads, or than `tokens`, are
+    cut, where the tokenizer can (truncation=), and counted in `cut`. What is still too long for the
+    model is refused, token ids too.
     """
 
     vocabulary: int | None
@@ -252,9 +245,8 @@ class Texts:
         pieces = getattr(self.tokenizer, "convert_ids_to_tokens", None)
         if not callable(pieces):
             return None
-        words = []
+        words, decode = [], getattr(self.tokenizer, "decode", None)
         for number, piece in zip(ids, pieces(ids), strict=True):
-            decode = getattr(self.tokenizer, "decode", None)
             text = decode([number]).strip() if decode is not None else ""
             shown = text if text and text.isprintable() else str(piece)
             words.append("".join(letter if letter.isprintable() else "\ufffd" for letter in shown))
@@ -282,17 +274,14 @@ class Texts:
             return ids
         self.cut += 1
         # By the tokenizer, which keeps the special tokens at both ends.
-        shorter: list[int] = self.tokenizer(text, truncation=True, max_length=limit)["input_ids"]
-        return shorter
+        ids = self.tokenizer(text, truncation=True, max_length=limit)["input_ids"]
+        return ids
 
 
 def text_lines(path: Path) -> list[str]:
-    r"""The texts of a file: its lines, without the blanks around them; empty ones are passed over.
-
-    A line ends at \n alone. What else Unicode calls a line end (VT, FF, NEL, U+2028) is part of a
-    text, and a byte order mark in front of the first is not. Raises `InputError` for a file that
-    cannot be read or holds no text.
-    """
+    r"""The texts of a file: its lines, without the blanks around them and without empty ones. A
+    line ends at \n alone (VT, FF, NEL, U+2028 are part of a text). Raises `InputError` for a file
+    that cannot be read or holds no text."""
     lines = read_text(path).removeprefix("\ufeff").split("\n")
     texts = [line.strip(" \t\r") for line in lines if line.strip()]
     if not texts:
@@ -333,11 +322,9 @@ def images_of(
     module: nn.Module, *, folder: Path | None = None, mean: tuple[float, ...] | None = None,
     std: tuple[float, ...] | None = None,
 ) -> Images:  # fmt: skip
-    """How a module reads pictures: as its folder states, else as `Images.of` says.
-
-    mean, std: in the place of those stated. Raises `InputError` for settings that no image
-    processor of the library takes, and where it makes no pictures that the module reads.
-    """
+    """How a module reads pictures: as its folder states, else as `Images.of` says; mean, std: in
+    the place of those stated. Raises `InputError` for settings that no image processor of the
+    library takes, and where it makes no pictures that the module reads."""
     stated = None if folder is None else _stated(folder)
     beside = open_clip_settings(folder) if folder is not None and stated is None else None
     plain = Images.of(module, mean=mean, std=std, beside=beside)

@@ -1,9 +1,8 @@
 """The layers that a reader found, and what another pass does to each of them, caught while it runs.
 
-`layers_of` makes `Layer`s of readings: weights, modules for hooks, the FFN as a function, and the
-places of a layer's tensors in a pass. `Light` is the mode that catches those in later passes; only
-they are kept, of one layer at a time, and all else is the model's own pass, its attention by
-formula.
+`layers_of` makes `Layer`s of readings, with the places of a layer's tensors in a pass. `Light` is
+the mode that catches those in later passes; only they are kept, of one layer at a time, and all
+else is the model's own pass, its attention by formula.
 """
 
 from __future__ import annotations
@@ -16,19 +15,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
+from oversmoothing.experiments.models import tape
 from oversmoothing.experiments.models.fits import Map, ffn_of
 from oversmoothing.experiments.models.heads import Layout, Reading
 from oversmoothing.experiments.models.model import Heads, Layer, Norm, ValueParts
 from oversmoothing.experiments.models.pass_graph import Graph
-from oversmoothing.experiments.models.tape import (
-    PRODUCT,
-    Call,
-    Place,
-    Scoped,
-    leaves,
-    operation,
-    running,
-)
+from oversmoothing.experiments.models.tape import PRODUCT, Call, Place, Scoped, leaves, running
 
 
 class Places(NamedTuple):
@@ -65,17 +57,17 @@ class Places(NamedTuple):
 
 @dataclass
 class Caught:
-    """A layer's tensors: A [b, heads, n, n], its product with the values [b, heads, n, r], and the
-    stream [b, n, d] at its places; None where it was not asked for or has none. Where the
-    softmax is taken anew, in a wider dtype, the product is left out."""
+    """A layer's tensors: A [b, heads, n, n], its product with the values [b, heads, n, r] (None
+    where the softmax is taken anew, in a wider dtype), and the stream [b, n, d] at its places; None
+    where it was not asked for or has none."""
 
     A: Tensor | None
     mixed: Tensor | None
     before: Tensor
-    normed: Tensor | None
     output: Tensor
-    after: Tensor | None
     end: Tensor
+    normed: Tensor | None = None
+    after: Tensor | None = None
 
 
 class Light(Scoped):  # type: ignore[no-untyped-call]
@@ -117,7 +109,7 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
         out = func(*args, **(kwargs or {}))
         if self.paused:
             return out
-        place = self.place(operation(func), args)
+        place = self.place(tape.operation(func), args)
         if place in self._wanted:
             self._catch(place, args, out if isinstance(out, tuple | list) else [out])
         return out
@@ -174,14 +166,13 @@ class Light(Scoped):  # type: ignore[no-untyped-call]
             A, mixed = self._attended(layer, held)
         streams = {
             name: layout.tokens(held[name], self.inputs, name in places.across)
-            if name in held
-            else None
             for name in ("before", "normed", "output", "after", "end")
+            if name in held
         }
         self.seen = number + 1
         paused, self.paused = self.paused, True
         try:
-            self.see(number, Caught(A, mixed, **streams))  # type: ignore[arg-type]
+            self.see(number, Caught(A, mixed, **streams))
         finally:
             self.paused = paused
 
@@ -203,8 +194,7 @@ def attention_of(module: nn.Module, layer: Any, run: Callable[[], Any], X: Tenso
 def layers_of(g: Graph, module: nn.Module, reads: list[Reading]) -> tuple[Layer, ...]:
     """The layers that were read, in their order."""
     ends = [None, *(r.end for r in reads)]
-    pairs = zip(reads, ends, strict=False)
-    return tuple(_layer(g, module, r, before) for r, before in pairs)
+    return tuple(_layer(g, module, *pair) for pair in zip(reads, ends, strict=False))
 
 
 def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer:
@@ -214,7 +204,6 @@ def _layer(g: Graph, module: nn.Module, r: Reading, before: int | None) -> Layer
     number, d, width = value.W.shape
     scaling = _scales(r)
     query, key = (None, None) if scaling is None else (r.query, r.key)
-
     b_V = value.b if averaged == 1 else value.b.expand(averaged, -1) / averaged
     shifts = _raw_bias(query), _raw_bias(key), b_V, out.b[0]
     # Biases are held, and asked but once whether they are 0.
@@ -268,14 +257,9 @@ def _scales(r: Reading) -> float | None:
     """The scaling of q k^T with W_Q and W_K as the module holds them; None: that is not all."""
     if r.scaling is None or r.query is None or r.key is None:
         return None
-    scaling = r.scaling
-    for m in (r.query, r.key):
-        scaling *= m.one or 1.0
-    width = r.query.W.shape[-1]
-    for usual in (width**-0.5, 1.0):
-        if abs(scaling / usual - 1) < 1e-5:
-            return usual
-    return scaling
+    scaling = r.scaling * (r.query.one or 1.0) * (r.key.one or 1.0)
+    alike = (x for x in (r.query.W.shape[-1] ** -0.5, 1.0) if abs(scaling / x - 1) < 1e-5)
+    return next(alike, scaling)
 
 
 def _raw(m: Map | None, W_V: Tensor) -> Tensor:
@@ -363,9 +347,9 @@ def gives_across(layer: Layer) -> bool:
 
 
 def _gives_across(g: Graph, r: Reading, module: nn.Module) -> bool:
-    calls = (call.outs for call in g.calls if call.module is module)
-    given = next((v for outs in calls for v in outs if g.values[v].ndim == 3), None)
-    return given is not None and _across(g, r, given)
+    given = (v for call in g.calls if call.module is module for v in call.outs)
+    first = next((v for v in given if g.values[v].ndim == 3), None)
+    return first is not None and _across(g, r, first)
 
 
 def _given(g: Graph, r: Reading, v: int) -> tuple[Place, int]:

@@ -1,13 +1,11 @@
 """How the Hugging Face library, its hub and GGUF files are read: quietly, without foreign code.
 
-A model of the hub is the folder of its files, or why it cannot be had. A GGUF file, as llama.cpp
-keeps it, holds weights, config and tokenizer, and no code; it is read by the library's own reader
-(packages gguf and transformers), de-quantised, and the library is then given tensors, as for a
-folder.
+A GGUF file, as llama.cpp keeps it, holds weights, config and tokenizer, and no code; it is read by
+the library's own reader (packages gguf and transformers), de-quantised, and the library is then
+given tensors, as for a folder.
 
 timm's checkpoints of vision transformers are one file without a config: `timm_vit` builds such a
-model from the shapes. Everything but the number of heads follows from them; heads of width 64 are
-the rule of these models, and heads= overrides it.
+model from the shapes, with heads of width 64, the rule of these models, where heads= is not given.
 """
 
 import io
@@ -96,12 +94,9 @@ def has_timm_names(weights: Mapping[str, Tensor]) -> bool:
 
 
 def timm_vit(weights: Mapping[str, Tensor], heads: int | None, where: str) -> TimmViT:
-    """The model of a checkpoint with timm's names, in the checkpoint's dtype.
-
-    Raises `InputError` for missing or surplus weights (layer scale, norms on queries and keys, a
-    distillation token and the like are other models), and a width that is no multiple of 64
-    without heads=.
-    """
+    """The model of a checkpoint with timm's names, in the checkpoint's dtype. Raises `InputError`
+    for missing or surplus weights (layer scale, norms on queries and keys, a distillation token and
+    the like are other models), and a width that is no multiple of 64 without heads=."""
     patches = weights["patch_embed.proj.weight"]
     width, channels, patch = patches.shape[0], patches.shape[1], patches.shape[-1]
     tokens = weights["pos_embed"].shape[1]
@@ -122,18 +117,17 @@ def timm_vit(weights: Mapping[str, Tensor], heads: int | None, where: str) -> Ti
     depth = 1 + max(int(number) for number in blocks if number.isdecimal() and len(number) < 9)
     if depth > len(blocks):
         raise InputError(f"'{where}' holds {len(blocks)} blocks, numbered to {depth - 1}")
+    # Rows of the matrix of the FFN and of that of the head, 0 without one.
+    hidden, classes = (
+        weights.get(name, torch.empty(0)).shape[0]
+        for name in ("blocks.0.mlp.fc1.weight", "head.weight")
+    )
     with torch.device("meta"):
         model = TimmViT(
-            width=width,
-            depth=depth,
-            heads=heads,
-            patch=patch,
-            image_size=side * patch,
-            hidden=weights.get("blocks.0.mlp.fc1.weight", torch.empty(0)).shape[0],
-            classes=weights["head.weight"].shape[0] if "head.weight" in weights else 0,
-            bias="blocks.0.attn.qkv.bias" in weights,
+            width=width, depth=depth, heads=heads, patch=patch, image_size=side * patch,
+            hidden=hidden, classes=classes, bias="blocks.0.attn.qkv.bias" in weights,
             channels=channels,
-        )
+        )  # fmt: skip
     expected = set(model.state_dict())
     missing, surplus = sorted(expected - set(weights)), sorted(set(weights) - expected)
     if missing or surplus:
@@ -194,11 +188,8 @@ def tokenizer_of(transformers: Any, folder: Path, **file: str) -> Any:
         if len(tokenizer.get_vocab()) <= len(set(tokenizer.all_special_tokens)):
             raise InputError("it knows no words but its special tokens")
         longest = tokenizer.model_max_length
-        if (
-            not isinstance(longest, int | float)
-            or not 1 <= longest < math.inf
-            or longest != int(longest)
-        ):
+        number = isinstance(longest, int | float) and 1 <= longest < math.inf
+        if not number or longest != int(longest):
             raise InputError("model_max_length is no number of tokens")
     except Exception as error:  # the library raises many kinds
         why = error if isinstance(error, InputError) else type(error).__name__
@@ -211,10 +202,8 @@ def tokenizer_of(transformers: Any, folder: Path, **file: str) -> Any:
 
 @contextmanager
 def quiet(logging: Any) -> Iterator[None]:
-    """No progress bars, no news about unused weights, which are said here, and an empty input.
-
-    The library asks on standard input whether foreign code may run.
-    """
+    """No progress bars, no news about unused weights, which are said here, and an empty input, on
+    which the library asks whether foreign code may run."""
     before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     stdin, sys.stdin = sys.stdin, io.StringIO()
     logging.disable_progress_bar()
@@ -229,10 +218,8 @@ def quiet(logging: Any) -> Iterator[None]:
 
 
 class NotOnHubError(InputError):
-    """A model that the hub does not have, or that cannot be had from it now.
-
-    cause: why, a clause; remedy: what to do about it.
-    """
+    """A model that the hub does not have, or that cannot be had from it now; cause: why, a clause;
+    remedy: what to do about it."""
 
     def __init__(self, name: str, cause: str, remedy: str) -> None:
         super().__init__(f"'{name}' is no folder or file here, and {cause}: {remedy}")
@@ -240,17 +227,12 @@ class NotOnHubError(InputError):
 
 
 def folder_of(name: str) -> Path:
-    """The folder of a model of the hub: its configs first, its weights where these may be read.
-
-    Where the hub does not answer, what was downloaded from it before will do. Raises
-    `NotOnHubError`, and `InputError` for a folder that is refused.
-    """
+    """The folder of a model of the hub: its configs first, its weights where these may be read;
+    where the hub does not answer, of what was downloaded before. Raises `NotOnHubError`, and
+    `InputError` for a folder that is refused."""
     if not _HUB_NAME.fullmatch(name):
-        raise NotOnHubError(
-            name,
-            "it is no name that the hub could have",
-            "give a folder, a checkpoint file, or owner/model",
-        )
+        remedy = "give a folder, a checkpoint file, or owner/model"
+        raise NotOnHubError(name, "it is no name that the hub could have", remedy)
     logging, hub = required("transformers").utils.logging, required("huggingface_hub")
     errors = required("huggingface_hub.errors")
     silent = None
@@ -271,10 +253,8 @@ def folder_of(name: str) -> Path:
 
 
 def _silence(hub: Any, errors: Any, name: str) -> tuple[str, str] | None:
-    """Why the hub does not answer and what to do, None where it does.
-
-    What it answers with an error is raised: it knows no such model, or does not give it.
-    """
+    """Why the hub does not answer and what to do, None where it does; an error that it answers with
+    is raised: it knows no such model, or does not give it."""
     elsewhere = "download the model's folder elsewhere and give its path"
     try:
         hub.HfApi().model_info(name, timeout=PATIENCE)

@@ -1,7 +1,6 @@
 """A trained Transformer as the theory sees it: per layer the heads' weights, norms and FFN.
 
-Whatever library or class the model comes from, an adapter brings it into this one form. Everything
-is in X W form (rows = tokens): a linear layer y = x W + b.
+Everything is in X W form (rows = tokens): a linear layer y = x W + b.
 """
 
 from __future__ import annotations
@@ -27,10 +26,8 @@ START_UNKNOWN = "start unknown"
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode within; every submodule is as it was on leaving.
-
-    PyTorch's fused encoder layer, which calls none of its parts, is left out meanwhile.
-    """
+    """Evaluation mode within, without PyTorch's fused encoder layer, which calls none of its parts;
+    every submodule is as it was on leaving."""
     training = [(each, each.training) for each in module.modules()]
     fused = mha.get_fastpath_enabled()
     module.eval()
@@ -70,10 +67,8 @@ def called_within(f: Callable[[Tensor], Tensor], X: Tensor) -> tuple[list[nn.Mod
 
 @dataclass(frozen=True)
 class ValueParts:
-    """The modules that hold W_V and W_O of one block of `heads` heads in `kv_heads` groups.
-
-    columns: which outputs of `value` are values, group by group; None: all of them.
-    """
+    """The modules that hold W_V and W_O of one block of `heads` heads in `kv_heads` groups;
+    columns: which outputs of `value` are values, group by group; None: all of them."""
 
     value: nn.Module
     out: nn.Module
@@ -209,9 +204,9 @@ class Heads:
         return self.to("cpu", torch.float64)
 
     def folded(self, norm: Norm, centred: bool = True) -> Heads:
-        """The same as `double`, with the norm in front of attention folded into W_V <- C diag(g)
-        W_V: what multiplies the tokens but for each one's own scale and the constant shift. C is I
-        - 1 1^T / d for a LayerNorm; centred: whether that is folded too, or the gain g alone."""
+        """`double`, the norm in front of attention folded into W_V <- C diag(g) W_V, but for each
+        token's own scale and the constant shift. C is I - 1 1^T / d for a LayerNorm; centred:
+        whether that is folded too, or the gain g alone."""
         own = self.double()
         if norm.kind == "none":
             return own
@@ -228,10 +223,6 @@ class Heads:
         """sum_h Z_h W_O,h + bias, [b, n, d], of Z = A_h V_h [b, heads, n, r]."""
         out: Tensor = mixed.transpose(1, 2).flatten(2) @ self.W_O.flatten(0, 1)
         return out if self.b_O is None else out + self.b_O
-
-    def value_projection(self, head: int) -> tuple[Tensor, Tensor]:
-        """(W_V [d, r], W_O [r, d]) of one head, float64 on the CPU; H = (W_V W_O)^T."""
-        return self.W_V[head].cpu().double(), self.W_O[head].cpu().double()
 
     def total(self) -> Tensor:
         """sum_h W_V,h W_O,h [d, d] in float64 on the CPU; its transpose is the sum of all H."""
@@ -351,10 +342,8 @@ class Model:
 
     @torch.no_grad()
     def logits(self, batch: Any) -> Tensor:
-        """What the forward pass gives on a batch of `prepare`: class or token scores.
-
-        A model without a head gives its last tokens or raises `InputError` where it gives none.
-        """
+        """What the forward pass gives on a batch of `prepare`: class or token scores, of a model
+        without a head its last tokens; `InputError` where it gives none."""
         output = self.run(batch)
         for scores in (output, getattr(output, "logits", None)):
             if isinstance(scores, Tensor):
@@ -405,10 +394,8 @@ class Trace:
     """What one layer did to a batch of b inputs; all detached, on the CPU unless asked otherwise.
 
     attention [b, heads, n, n], row-stochastic over the kept tokens, rows and columns of padding
-    are 0; None where it was not asked for; mixed [b, heads, n, r], what each head makes of its
-    values, A_h V_h, while the layer is there. The residual stream [b, n, d] before the layer, after
-    its attention sublayer and after its FFN sublayer. For 'post' placement the streams are those
-    after each sublayer's norm.
+    are 0; None where it was not asked for; mixed [b, heads, n, r]: A_h V_h, while the layer is
+    there. The stream [b, n, d] before the layer and after each sublayer, with Post-LN its norm.
     """
 
     attention: Tensor | None
@@ -439,8 +426,7 @@ def start_spread(cosines: Sequence[float] | None) -> str:
     known = [value for value in cosines or () if not math.isnan(value)]
     if not known:
         return START_UNKNOWN
-    low, high = f"{min(known):.2f}", f"{max(known):.2f}"
-    return low if low == high else f"{low} to {high}"
+    return " to ".join(dict.fromkeys(f"{end:.2f}" for end in (min(known), max(known))))
 
 
 def start_in_words(cosines: Sequence[float] | None) -> str:

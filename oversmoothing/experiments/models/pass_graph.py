@@ -13,23 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
+from oversmoothing.experiments.models import tape
 from oversmoothing.experiments.models.model import Norm
-from oversmoothing.experiments.models.tape import (
-    ADD,
-    MOVES,
-    PRODUCT,
-    SAME,
-    SCALES,
-    SOFTMAX,
-    Call,
-    Node,
-    NotReplayable,
-    Ref,
-    Tape,
-    leaves,
-    operation,
-    running,
-)
+from oversmoothing.experiments.models.tape import Call, Node, Ref, Tape, leaves, running
 
 Made = TypeVar("Made")
 
@@ -44,14 +30,13 @@ class Joined(NamedTuple):
 class Graph:
     """The tape of one pass; who comes from whom is held as sets of bits."""
 
-    def __init__(self, tape: Tape, inputs: Any, module: nn.Module) -> None:
-        self.nodes = sorted(tape.nodes, key=lambda node: max(node.outs, default=0))
-        self.values, self.calls = tape.values, tape.calls
-        self.names = {
-            tape.known[id(p)]: name for name, p in module.named_parameters() if id(p) in tape.known
-        }
+    def __init__(self, written: Tape, inputs: Any, module: nn.Module) -> None:
+        self.nodes = sorted(written.nodes, key=lambda node: max(node.outs, default=0))
+        self.values, self.calls = written.values, written.calls
+        known, named = written.known, module.named_parameters()
+        self.names = {known[id(p)]: name for name, p in named if id(p) in known}
         order = {id(t): k for k, t in enumerate(leaves(inputs))}
-        self.inputs = {v: order[id(t)] for v, t in enumerate(tape.held) if id(t) in order}
+        self.inputs = {v: order[id(t)] for v, t in enumerate(written.held) if id(t) in order}
         self.joined: dict[int, Joined] = {}  # by the product that stands for others
         self.link()
 
@@ -81,7 +66,7 @@ class Graph:
         """An operation on numbers of the pass, whose tensor is numbered last until `numbered`."""
         self.values.append(func(*self.given(args, {})))
         ins = [x.v for x in tree_leaves(args) if isinstance(x, Ref)]
-        return Node(operation(func), func, args, {}, ins, [len(self.values) - 1], call)
+        return Node(tape.operation(func), func, args, {}, ins, [len(self.values) - 1], call)
 
     def numbered(self, added: Sequence[tuple[Node, list[Node]]]) -> None:
         """Places nodes, whose tensors are numbered last, in front of others: all numbers anew."""
@@ -108,7 +93,7 @@ class Graph:
 
     def _softmax(self, node: Node) -> tuple[int, int] | None:
         """(shares, logits) of a softmax: one operation, or exp(x) / sum exp(x)."""
-        if node.op in SOFTMAX:
+        if node.op in tape.SOFTMAX:
             return node.outs[0], node.ins[0]
         if node.op not in ("div", "div_") or len(node.ins) != 2:
             return None
@@ -137,7 +122,7 @@ class Graph:
 
     def ops(self, cuts: list[int]) -> str:
         """Names of the operations that make these tensors, moves left out."""
-        named = dict.fromkeys(self.op(c) for c in cuts if self.op(c) not in MOVES)
+        named = dict.fromkeys(self.op(c) for c in cuts if self.op(c) not in tape.MOVES)
         return " ".join(named) or "moves"
 
     def from_(self, v: int, a: int) -> bool:
@@ -147,7 +132,7 @@ class Graph:
     def root(self, v: int) -> int:
         """v behind operations that keep every number in its place."""
         if v not in self._roots:
-            before = self.made(v).ins[0] if self.op(v) in SAME else v
+            before = self.made(v).ins[0] if self.op(v) in tape.SAME else v
             same = before != v and self.values[before].numel() == self.values[v].numel()
             self._roots[v] = self.root(before) if same else v
         return self._roots[v]
@@ -160,7 +145,7 @@ class Graph:
                 self._ends.append((given, {self.root(v) for v in call.outs}, call))
         return self._ends
 
-    def only(self, v: int, stop: int | None = None, ops: tuple[str, ...] = SCALES) -> int:
+    def only(self, v: int, stop: int | None = None, ops: tuple[str, ...] = tape.SCALES) -> int:
         """v behind operations that join it with constants."""
         v = self.root(v)
         while v != stop and self.op(v) in ops:
@@ -173,7 +158,7 @@ class Graph:
     def sums(self, after: int) -> Iterator[tuple[int, tuple[int, int], tuple[int, int]]]:
         """(out, (p, q), (q, p)) of the sums of two tensors made behind `after`."""
         for node in self.nodes:
-            if node.op in ADD and len(node.ins) == 2 and node.outs[0] > after:
+            if node.op in tape.ADD and len(node.ins) == 2 and node.outs[0] > after:
                 p, q = node.ins
                 yield node.outs[0], (p, q), (q, p)
 
@@ -199,7 +184,7 @@ class Graph:
 
     def multiplies(self, a: int, b: int) -> bool:
         """Whether a product stands on a way from a to b."""
-        return any(node.op in PRODUCT for node in self.between(a, b))
+        return any(node.op in tape.PRODUCT for node in self.between(a, b))
 
     def alike(self, a: int, b: int) -> Hashable:
         """What is done on the ways from a to b: equal where the operations, their arguments, the
@@ -254,22 +239,20 @@ class Graph:
             if rest:
                 todo += rest
                 continue
-            known |= {
-                u: t for u, t in zip(node.outs, self._again(node, known), strict=False)
-                if u not in known
-            }  # fmt: skip
+            for u, t in zip(node.outs, self._again(node, known), strict=False):
+                known.setdefault(u, t)
         return known[target]
 
     def _again(self, node: Node, known: dict[int, Tensor]) -> list[Tensor]:
         if node.func is None:
-            raise NotReplayable("a view is written to")
+            raise tape.NotReplayable("a view is written to")
         args = self.given(node.args, known)
         kwargs = {name: self.given(x, known) for name, x in node.kwargs.items()}
         args = (args[0].clone(), *args[1:]) if node.writes else args
         try:
             return leaves(node.func(*args, **kwargs))
         except Exception as error:  # what anybody's operations raise
-            raise NotReplayable(f"{node.op}: {str(error)[:60]}") from error
+            raise tape.NotReplayable(f"{node.op}: {str(error)[:60]}") from error
 
     def given(self, x: Any, known: dict[int, Tensor]) -> Any:
         """An argument with its tensors. A closure would keep them until garbage is collected."""
@@ -277,14 +260,14 @@ class Graph:
             return known.get(x.v, self.values[x.v])
         return type(x)(self.given(y, known) for y in x) if isinstance(x, tuple | list) else x
 
-    def constants(self, a: int, b: int, ops: frozenset[str] = PRODUCT) -> list[int]:
+    def constants(self, a: int, b: int, ops: frozenset[str] = tape.PRODUCT) -> list[int]:
         """What enters such operations (none: all) on the way from a to b and does not come from the
         inputs, as it was in front of moves: weights, biases, gains."""
         constants: dict[int, None] = {}
         for node in self.between(a, b):
             if not ops or node.op in ops:
                 for u in node.ins:
-                    while u not in self.names and self.op(u) in MOVES and not self.data[u]:
+                    while u not in self.names and self.op(u) in tape.MOVES and not self.data[u]:
                         u = self.made(u).ins[0]
                     if not self.data[u] and self.values[u].is_floating_point():
                         constants[self._stored(u)] = None
@@ -292,7 +275,7 @@ class Graph:
 
     def _stored(self, v: int) -> int:
         """v, or a view of it that the module holds by name."""
-        views = (u for node in self.uses[v] if node.op in MOVES for u in node.outs)
+        views = (u for node in self.uses[v] if node.op in tape.MOVES for u in node.outs)
         return v if v in self.names or self.name(v) else next(filter(self.name, views), v)
 
     def name(self, v: int) -> str:
@@ -323,7 +306,7 @@ def off(made: Tensor, seen: Tensor) -> float:
 @torch.no_grad()
 def watch(run: Callable[[Any], Any], module: nn.Module, inputs: Any) -> Graph:
     """The graph of one pass, `run(inputs)`, of a module."""
-    tape = Tape(module)
-    with running(tape):
+    written = Tape(module)
+    with running(written):
         run(inputs)
-    return Graph(tape, inputs, module)
+    return Graph(written, inputs, module)

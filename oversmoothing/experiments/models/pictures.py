@@ -1,6 +1,4 @@
-"""Pictures for trained models: image files, CIFAR-100, photographs, what is said of their pixels
-beside weights; and where real inputs lie.
-"""
+"""Pictures for trained models: files, CIFAR-100, photographs; where real inputs lie."""
 
 from __future__ import annotations
 
@@ -124,12 +122,9 @@ def scaled(grey: np.ndarray) -> Tensor:
 
 
 def picture_folder(folder: str | Path, count: int | None = None) -> Pictures:
-    """The image files of a folder, in the order of the names, at most `count` of them.
-
-    Hidden files and subfolders are passed over. Raises `InputError` for a folder that is none or
-    holds no files, for pipes and devices and, when it is opened, for a file that is no intact image
-    of 8 bits a channel or too large (`upright_rgb`).
-    """
+    """The image files of a folder, in the order of the names, at most `count` of them, without
+    hidden ones. Raises `InputError` for a folder that is none or holds no files, for pipes and
+    devices and, when it is opened, for a file that is no intact image or as `upright_rgb` does."""
     place = Path(folder)
     if not place.is_dir():
         raise InputError(f"'{place}' is not a folder: give a folder of image files to --images")
@@ -162,12 +157,9 @@ def _opened(file: Path | BinaryIO, name: str) -> Image.Image:
 def cifar100(
     data: Path | None, split: str = "test", indices: Sequence[int] | None = None
 ) -> Pictures:
-    """Images of CIFAR-100 (Krizhevsky 2009) as stored on the Hugging Face hub, by index.
-
-    data: the folder of real inputs, holding cifar100/. split: 'train' (50,000) or 'test' (10,000),
-    in the order of the shards. indices: which of them, in which order. Raises `InputError` where
-    the data set is not there or, when a picture is opened, not whole.
-    """
+    """Images of CIFAR-100 (Krizhevsky 2009) as stored on the Hugging Face hub, by `indices`, in
+    their order; data: the folder of real inputs, holding cifar100/. Raises `InputError` where the
+    data set is not there or, when a picture is opened, not whole."""
     if data is None or not (data / "cifar100").is_dir():
         where = "no folder was named" if data is None else f"'{data}' holds no cifar100"
         raise InputError(
@@ -244,8 +236,7 @@ def photographs(count: int) -> list[Image.Image]:
 def by_channel(value: Any, name: str, place: str) -> tuple[float, ...]:
     """The mean or std of pixels that a file states, a number a channel; each std is positive."""
     right = isinstance(value, list | tuple) and len(value) == CHANNELS
-    if right:
-        right = all(type(x) in (int, float) and abs(x) < LARGEST for x in value)
+    right = right and all(type(x) in (int, float) and abs(x) < LARGEST for x in value)
     if not right or (name == "std" and min(value) <= 0.0):
         kind = "positive numbers" if name == "std" else "numbers"
         raise InputError(f"'{place}': the {name} of pixels must be a list of {CHANNELS} {kind}")

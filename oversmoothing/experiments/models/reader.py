@@ -29,28 +29,16 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_map
 
+from oversmoothing.experiments.models import tape
 from oversmoothing.experiments.models.fits import mixes, norm_of, norm_within
 from oversmoothing.experiments.models.heads import HeadsReader, Lacking, Product, Reading
 from oversmoothing.experiments.models.model import NO_NORM, Norm
 from oversmoothing.experiments.models.pass_graph import Graph, Joined, off
-from oversmoothing.experiments.models.tape import (
-    ADD,
-    MOVES,
-    PAIRS,
-    PRODUCT,
-    SCALES,
-    Node,
-    NotReplayable,
-    Ref,
-)
+from oversmoothing.experiments.models.tape import ADD, MOVES, PAIRS, PRODUCT, SCALES, Node, Ref
 
 # What may stand between a softmax and its product with values.
-POINT = frozenset(
-    (
-        "mul", "div", "add", "sub", "where", "masked_fill", "masked_fill_", "nan_to_num", "clamp",
-        "cat", "mul_", "div_", "mean",
-    )
-)  # fmt: skip
+POINT = {"mul", "div", "add", "sub", "where", "masked_fill", "masked_fill_", "nan_to_num", "clamp",
+         "cat", "mul_", "div_", "mean"}  # fmt: skip
 SUMS = 1e-5
 # Operations, at most, of a norm that is written out.
 WRITTEN = 16
@@ -201,11 +189,9 @@ def _joint(g: Graph, r: Reading, after: Reading | None, earlier: list[Reading]) 
     first = not any(g.from_(r.before, s.total) for s in earlier if s.placed)
     made = g.maker[r.before]
     if first and made and made.op in ADD and len(made.ins) == 2:
-        for p, q in (made.ins, made.ins[::-1]):
-            joined = p != q and g.data[p] and g.from_(q, g.root(p))
-            if joined and val[p].is_floating_point():
-                r.lacks.append("further sublayers stand in front of the first attention")
-                break
+        ways = ((p, q) for p, q in (made.ins, made.ins[::-1]) if g.data[p] and p != q)
+        if any(g.from_(q, g.root(p)) and val[p].is_floating_point() for p, q in ways):
+            r.lacks.append("further sublayers stand in front of the first attention")
 
 
 def scores(g: Graph, v: int) -> Node | None:
@@ -272,7 +258,7 @@ def _attention(g: Graph, module: nn.Module, product: Product, inputs: int) -> Re
         if partner is not None and beside is not None:
             _beside(g, r, stream, beside)
         HeadsReader(g, module, r).read(branch if partner is None else partner, logits)
-    except NotReplayable as error:
+    except tape.NotReplayable as error:
         r.lacks.append(f"cannot be replayed ({error})")
     except Lacking as lack:
         r.lacks.append(str(lack))
@@ -302,10 +288,8 @@ def _second(g: Graph, r: Reading, until: int | None) -> None:
         r.end, r.after = total, None
         return
     for out, *ways in g.sums(total):
-        like_it = val[out].numel() == val[total].numel() and (
-            val[out].shape[-1] == val[total].shape[-1]
-        )
-        if (until is not None and not g.from_(until, out)) or not like_it:
+        sizes = ((t.numel(), t.shape[-1]) for t in (val[out], val[total]))
+        if (until is not None and not g.from_(until, out)) or len({*sizes}) > 1:
             continue
         for p, q in ((g.root(p), q) for p, q in ways):
             if not g.from_(p, total) or not g.data[q] or q == p or val[p].numel() != val[q].numel():
@@ -367,10 +351,10 @@ def _behind(g: Graph, r: Reading) -> None:
 
 
 def told(reads: list[Reading]) -> str:
-    """What a user is told: whether the model is read, or the first causes why not, by layer."""
+    """What a user is told: the first causes why a model is not read, by layer."""
     own = [r for r in reads if r.kind == "self"]
     if not own:
-        return f"refused: {UNSEEN}"
+        return UNSEEN
     causes: dict[str, list[int]] = {}
     for k, r in enumerate(own, 1):
         for each in r.lacks:
@@ -378,4 +362,4 @@ def told(reads: list[Reading]) -> str:
     said = "; ".join(f"{each} (attention {', '.join(map(str, at))})" for each, at in causes.items())
     others = sorted({r.kind for r in reads} - {"self"})
     more = f"; left out: {', '.join(others)} attention" if others else ""
-    return f"refused: {said}{more}" if causes else f"read: {len(own)} layers{more}"
+    return f"{said if causes else f'read: {len(own)} layers'}{more}"

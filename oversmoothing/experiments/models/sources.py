@@ -16,31 +16,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from oversmoothing.experiments.models import checkpoints
+from oversmoothing.experiments.models import checkpoints, library, pictures
 from oversmoothing.experiments.models.describe import SeveralStacksError, describe
 from oversmoothing.experiments.models.inputs import IMAGENET, Images, Texts, text_lines
-from oversmoothing.experiments.models.library import (
-    GGUF,
-    NotOnHubError,
-    class_of,
-    folder_of,
-    has_timm_names,
-    quiet,
-    read_gguf,
-    refusing,
-    timm_vit,
-    tokenizer_of,
-)
 from oversmoothing.experiments.models.model import Model
-from oversmoothing.experiments.models.pictures import (
-    OPEN_CLIP,
-    Pictures,
-    by_channel,
-    looked_in,
-    named_pictures,
-    photographs,
-    within,
-)
 from oversmoothing.simulations.state import choose_device, undisturbed
 from oversmoothing.theory.support.errors import InputError, required
 
@@ -52,9 +31,9 @@ SAMPLE = 200
 class Source:
     """Models that a room beside this one makes; nothing of it is imported before one is met.
 
-    mark: the file that every folder of such a model holds; prefix: what their names begin with;
-    module: where they are opened. It has NAMES and, of them, the USUAL ones; stored(folder), the
-    module stored there; made(name, results, seed, device), that of a name. Each `DescribesItself`.
+    mark: the file that every folder of such a model holds; prefix: of their names; module: where
+    they are opened. It has NAMES and, of them, the USUAL ones; stored(folder), the module stored
+    there; made(name, results, seed, device), that of a name. Each `DescribesItself`.
     """
 
     mark: str
@@ -89,16 +68,14 @@ def open_model(
 
     source: a name on the Hugging Face hub, a local folder (of the Hugging Face library, of a
     training run of this project, or with one timm-named checkpoint or GGUF file), such a file, a
-    module in memory, or a Model, which is handed on.
-
-    A module in memory is read where it is: dtype and device change it in place, nothing else does.
+    module in memory (read where it is: dtype and device change it in place, nothing else does), or
+    a Model, which is handed on.
 
     dtype: of the forward pass (default: as stored; half precision becomes float32 on a CPU that
     cannot run it, and run_notes say so). heads: for a timm-named checkpoint whose heads are not
     64 wide. mean, std: of the pixels, where the source does not state them or states them wrongly.
     tokenizer: for text models without one. part: of a model with several stacks of blocks the one
-    of interest, by its name in the module ('vision_model', 'encoder'): a tower is run alone, a
-    stage within the whole.
+    of interest, by its name ('vision_model', 'encoder'): a tower runs alone, a stage in the whole.
 
     Raises `InputError`, with what to do, for what cannot be found, read, trusted or understood.
 
@@ -136,7 +113,7 @@ def open_model(
     elif isinstance(source, Path):
         raise InputError(f"there is no folder or file '{source}': check the path")
     else:
-        module, notes = _hugging_face(folder_of(source), settings, source)
+        module, notes = _hugging_face(library.folder_of(source), settings, source)
     placed, more = _placed(module, dtype, device)
     model = describe(placed.eval(), name=str(source), **settings)
     return model.noted(*notes, *more)
@@ -167,7 +144,7 @@ def _folder(
         place / "config.json"
     ):
         return _hugging_face(place, settings, str(place))
-    files = checkpoints.weights_within(place, (".safetensors", GGUF, *checkpoints.PICKLES))
+    files = checkpoints.weights_within(place, (".safetensors", library.GGUF, *checkpoints.PICKLES))
     if not files:
         held = ", ".join(sorted(p.name for p in place.iterdir())[:5])
         raise InputError(
@@ -183,15 +160,16 @@ def _folder(
 def _checkpoint(
     path: Path, heads: int | None, settings: dict[str, Any]
 ) -> tuple[nn.Module, list[str]]:
-    if path.suffix == GGUF:
-        return read_gguf(path, settings)
+    if path.suffix == library.GGUF:
+        return library.read_gguf(path, settings)
     weights = checkpoints.read_weights(path)
     config = path.parent / "config.json"
     held = checkpoints.read_object(config) if config.exists() else {}
-    if not has_timm_names(weights):
+    if not library.has_timm_names(weights):
         names = ", ".join(list(weights)[:3])
-        kind = held.get("architecture")
-        kind = "open_clip" if (path.parent / OPEN_CLIP).exists() else kind and f"timm's {kind}"
+        named = held.get("architecture")
+        clip = (path.parent / pictures.OPEN_CLIP).exists()
+        kind = "open_clip" if clip else named and f"timm's {named}"
         if kind:
             raise InputError(
                 f"'{path}' is a checkpoint of {kind}, and without its library a plain vision "
@@ -209,10 +187,10 @@ def _checkpoint(
     if not {"mean", "std"} <= set(settings | stated):
         notes.append("the checkpoint states no pixel statistics: ImageNet's mean and std are used")
     for name, usual in IMAGENET.items():
-        settings.setdefault(name, by_channel(stated.get(name, usual), name, str(path)))
+        settings.setdefault(name, pictures.by_channel(stated.get(name, usual), name, str(path)))
     if heads is None:
         notes.append("the checkpoint states no number of heads: heads of width 64 are taken")
-    module = timm_vit(weights, heads, str(path))
+    module = library.timm_vit(weights, heads, str(path))
     module.pretrained_cfg = stated
     return module, notes
 
@@ -225,11 +203,11 @@ def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn
     checkpoints.check_layers(checkpoints.read_object(config_file), len(weights), str(config_file))
     settings["folder"] = folder
     cannot = f"the model folder '{name}' cannot be loaded"
-    with quiet(transformers.utils.logging), refusing(cannot):
+    with library.quiet(transformers.utils.logging), library.refusing(cannot):
         config = transformers.AutoConfig.from_pretrained(
             folder, trust_remote_code=False, local_files_only=True
         )
-        kind = class_of(transformers, config)
+        kind = library.class_of(transformers, config)
         checkpoints.check_size(checkpoints.shell_of(transformers, kind, config), weights, name)
         module, info = kind.from_pretrained(
             None, config=config, state_dict=weights, output_loading_info=True,
@@ -239,7 +217,7 @@ def _hugging_face(folder: Path, settings: dict[str, Any], name: str) -> tuple[nn
     notes = []
     if any(name.endswith("distillation_token") for name, _ in module.named_parameters()):
         notes.append("the second token is the distillation token; only CLS is left out as such")
-    settings.setdefault("tokenizer", lambda: tokenizer_of(transformers, folder))
+    settings.setdefault("tokenizer", lambda: library.tokenizer_of(transformers, folder))
     if hasattr(config, "image_size"):
         settings.pop("tokenizer")
     return module, notes
@@ -290,16 +268,16 @@ def named_model(
     if (own := next(owners, None)) is not None:
         made = own.home.made(name, results, seed, chosen)
         model = open_model(made, device=chosen, dtype=dtype).renamed(name)
-    elif Path(source := within(name, data_dir)).exists():
+    elif Path(source := pictures.within(name, data_dir)).exists():
         shown = Path(os.path.abspath(name)).name if source == name else name
         model = open_model(Path(source), device=chosen, dtype=dtype, part=part).renamed(shown)
     else:
         try:
             model = open_model(name, device=chosen, dtype=dtype, part=part)
-        except NotOnHubError as error:
+        except library.NotOnHubError as error:
             named = ", ".join(each for own in SOURCES for each in own.home.USUAL)
             raise InputError(
-                f"no model '{name}' {looked_in(data_dir)}, and {error.cause}.\n"
+                f"no model '{name}' {pictures.looked_in(data_dir)}, and {error.cause}.\n"
                 f"{error.remedy[0].upper()}{error.remedy[1:]} (or {named})."
             ) from error
     for note in model.prepare.notes if isinstance(model.prepare, Images) else ():
@@ -357,18 +335,18 @@ def named_inputs(
         )
     if images is not None:
         some = count if drawn is None else None
-        return _sample(named_pictures(images, some, data_dir), count, drawn)
+        return _sample(pictures.named_pictures(images, some, data_dir), count, drawn)
     usual = getattr(model.prepare, "usual", None)
     if usual is not None:
         return usual(count)
     if not quiet:
         print("no --images: scikit-learn's two photographs and crops of them", file=sys.stderr)
-    return photographs(count or 8)
+    return pictures.photographs(count or 8)
 
 
 def named_texts(text: Path, data_dir: Path | None) -> list[str]:
     """The texts of a file here or within the real inputs, - for standard input (`text_lines`)."""
-    return text_lines(Path(within(str(text), data_dir)))
+    return text_lines(Path(pictures.within(str(text), data_dir)))
 
 
 def _sample(inputs: Sequence[Any], count: int | None, drawn: int | None) -> Sequence[Any]:
@@ -382,4 +360,6 @@ def _sample(inputs: Sequence[Any], count: int | None, drawn: int | None) -> Sequ
     if drawn is None:
         return inputs[:count]
     order = np.random.default_rng(drawn).permutation(len(inputs))[:count].tolist()
-    return inputs.chosen(order) if isinstance(inputs, Pictures) else [inputs[k] for k in order]
+    if isinstance(inputs, pictures.Pictures):
+        return inputs.chosen(order)
+    return [inputs[k] for k in order]

@@ -27,27 +27,19 @@ from torch.utils._pytree import tree_leaves, tree_map
 from oversmoothing.experiments.models.checkpoints import Widened
 
 # Names of operations: those that keep every number, or place it elsewhere; sums; products.
-SAME = frozenset(
-    (
-        "view", "_unsafe_view", "reshape", "clone", "alias", "detach", "contiguous",
-        "_reshape_alias", "_to_copy", "native_dropout", "unsqueeze", "squeeze", "lift_fresh",
-        "expand",
-    )
-)  # fmt: skip
-MOVES = SAME | frozenset(
-    (
-        "transpose", "t", "permute", "slice", "select", "split", "split_with_sizes",
-        "unbind", "roll", "repeat", "index", "index_select", "copy", "as_strided",
-        "constant_pad_nd", "unfold", "im2col",
-    )
-)  # fmt: skip
+SAME = frozenset((
+    "view", "_unsafe_view", "reshape", "clone", "alias", "detach", "contiguous", "_reshape_alias",
+    "_to_copy", "native_dropout", "unsqueeze", "squeeze", "lift_fresh", "expand",
+))  # fmt: skip
+MOVES = SAME | {
+    "transpose", "t", "permute", "slice", "select", "split", "split_with_sizes", "unbind", "roll",
+    "repeat", "index", "index_select", "copy", "as_strided", "constant_pad_nd", "unfold", "im2col",
+}  # fmt: skip
 ADD = ("add", "add_")
 SOFTMAX = ("_softmax", "_safe_softmax", "softmax")
 PAIRS = ("bmm", "mm", "baddbmm")
 PRODUCT = frozenset((*PAIRS, "addmm", "convolution"))
 SCALES = ("mul", "div", "mul_", "div_")
-
-
 aten = torch.ops.aten
 # Sums written as one operation, x - y, x + a y, x + a y z, and the sum x + z that does it.
 SUMS = {
@@ -244,11 +236,9 @@ class Tape(Scoped):  # type: ignore[no-untyped-call]
         self._stored: dict[int, dict[int, Tensor]] = {}
 
     def around(self, call: Call, kind: str, tensors: list[Tensor]) -> None:
+        start, numbers = len(self.values), [self.number(t) for t in tensors]
         if kind == "given":
-            call.start = len(self.values)
-        numbers = [self.number(t) for t in tensors]
-        if kind == "given":
-            call.ins = numbers
+            call.start, call.ins = start, numbers
         else:
             call.outs, call.stop = numbers, len(self.values)
 
