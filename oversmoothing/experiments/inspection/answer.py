@@ -1,15 +1,14 @@
 """The answer of a report, in numbers: how much the model smooths, how surely, and by what.
 
-The thresholds of every grade stand here and nowhere else. They are conventions: no theorem says
-where "mild" ends. What is graded is the change of log HFC/LFC from the input to the last layer,
-held against the mean cosine between tokens, because a smaller ratio alone is not yet agreement
-(T4b): a sublayer that adds one common vector lowers HFC/LFC while the tokens still point apart.
+The thresholds of every grade are conventions: no theorem says where "mild" ends. What is graded is
+the change of log HFC/LFC from the input to the last layer, held against the mean cosine between
+tokens, because a smaller ratio alone is not yet agreement (T4b): a sublayer that adds one common
+vector lowers HFC/LFC while the tokens still point apart.
 
-Beside it what to try, by the cause; each advice says how it is known. 'proved' names the claim of
-the ledger that proves it, and for what; a trained model with norms, FFN and layers of their own is
-not what the claim is about. 'measured' says on which trained model a change was made and what it
-did, held against the model without it by `compare`; docs/guide/compare.md holds the commands. What
-is neither is 'untested'.
+Beside it what to try, by the cause. Of each advice 'proved' names the claim of the ledger that
+proves it, and for what: not for a trained model with norms, FFN and layers of their own. 'measured'
+says on which trained model a change was made and what it did, held against the model without it by
+`compare` (commands: docs/guide/compare.md). What is neither is 'untested'.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import numpy as np
 
 from oversmoothing.experiments.intervals import FEWEST, mean_interval
 from oversmoothing.simulations.drawing.result import UNTESTED, Evidence, measured, proved
-from oversmoothing.theory.support.files import json_number
 from oversmoothing.theory.support.sizes import Array
 
 # |change of ln HFC/LFC|: below, the ratio is within a quarter of where it began; and a factor of 2.
@@ -61,10 +59,8 @@ POST_CAUSES = CAUSES | {"gains": ("attention_gains", "ffn_gains"), "ffn": ("ffn_
 
 
 def grade(change: float, cosine: float, log_ratio: float) -> Grade:
-    """The grade of a change of ln HFC/LFC that ends at this mean cosine and ln HFC/LFC.
-
-    Not smaller for a larger change, not larger for a larger cosine.
-    """
+    """The grade of a change of ln HFC/LFC that ends at this mean cosine and ln HFC/LFC: not smaller
+    for a larger change, not larger for a larger cosine."""
     if is_collapsed(cosine, log_ratio):
         return Grade.COLLAPSED
     if change <= -MILD:
@@ -82,21 +78,15 @@ Ends = tuple[float, float, float]
 def grades(
     change: Ends, cosine: Ends, log_ratio: Ends
 ) -> tuple[Grade | None, Grade | None, Grade | None]:
-    """The grade of three means, and those at the ends of their intervals, least first.
-
-    Each (mean, low, high), as of `grade`. None where a mean, or an end of an interval, is unknown.
-    """
+    """The grade of three (mean, low, high), and those at the ends of the intervals, least first;
+    None where a mean, or an end of an interval, is unknown."""
     if math.isnan(change[0]) or math.isnan(cosine[0]):
         return None, None, None
-    here = grade(change[0], cosine[0], log_ratio[0])
-    if not np.isfinite([*change, *cosine, *log_ratio]).all():
-        return here, None, None
     # The more tokens agree, the lower: a large cosine belongs to the low end.
-    return (
-        here,
-        grade(change[1], cosine[2], log_ratio[1]),
-        grade(change[2], cosine[1], log_ratio[2]),
-    )
+    ends = ((0, 0), (1, 2), (2, 1))
+    here, least, most = (grade(change[k], cosine[j], log_ratio[k]) for k, j in ends)
+    known = np.isfinite([*change, *cosine, *log_ratio]).all()
+    return (here, least, most) if known else (here, None, None)
 
 
 def is_collapsed(cosine: float, log_ratio: float) -> bool:
@@ -110,9 +100,8 @@ class Cause:
 
     sums: the mean change by each of CAUSES, over all layers; change: their sum. name: the one that
     moves it furthest in the direction of the change, None where none does. sure: whether it is told
-    from every other cause, by the 95 % interval of the paired difference. largest: whether the
-    cause of the largest sum, in either direction, is told from every other by their sizes, in the
-    same way. placement: of the norms.
+    from every other cause, by the 95 % interval of the paired difference; largest: in the same way,
+    whether the largest of all, in either direction, is by its size. placement: of the norms.
     """
 
     name: str | None
@@ -129,13 +118,12 @@ class Answer:
     """What the sentence of a report says.
 
     grade: of the means; None where HFC/LFC or the cosine is undefined for some input. least, most:
-    the grades at the ends of the 95 % intervals (least <= grade <= most), equal where the inputs
-    tell; None for fewer than FEWEST inputs. change, low, high: of ln HFC/LFC. ratios, cosines: at
-    the input and after the last layer (geometric, arithmetic means). layer, layer_change: where the
-    largest part of the change happens. closest: the layer after which the mean cosine is largest.
+    at the ends of the 95 % intervals (least <= grade <= most), equal where the inputs tell; None
+    for fewer than FEWEST inputs. change, low, high: of ln HFC/LFC. ratios, cosines: at the input
+    and after the last layer (geometric, arithmetic means). layer, layer_change: where the largest
+    part of the change happens. closest: the layer after which the mean cosine is largest.
     collapsed_from: the layer from which on tokens count as one to the end, or None. against: the
-    furthest way that HFC/LFC goes against its change, as (layer, HFC/LFC) where it begins and ends,
-    where that is a tenth or more.
+    furthest way of HFC/LFC against its change, a tenth or more: (layer, HFC/LFC) at its two ends.
     """
 
     grade: Grade | None
@@ -272,16 +260,11 @@ class Advice:
     @property
     def grounds(self) -> tuple[tuple[str, Known], ...]:
         """What is known, each in words with how: proved, measured or untested."""
-        reasons: list[tuple[str, Known]] = []
-        if self.claims:
-            reasons.append(
-                (f"proved only for {self.proved_for} ({', '.join(self.claims)})", "proved")
-            )
-        if self.measured:
-            reasons.append((f"measured {self.measured}", "measured"))
-        elif reasons:
-            reasons.append(("untested on trained models", "untested"))
-        return tuple(reasons) or ((self.known, self.known),)
+        proof = f"proved only for {self.proved_for} ({', '.join(self.claims)})"
+        tried: tuple[str, Known] = (f"measured {self.measured}", "measured")
+        if not self.measured:
+            tried = ("untested on trained models" if self.claims else "untested", "untested")
+        return ((proof, "proved"), tried) if self.claims else (tried,)
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
@@ -396,25 +379,20 @@ def advice(
     )
 
 
+# What of an advice is in the JSON.
+_TO_TRY = ("words", "known", "claims", "measured")
+
+
 def answer_object(outcome: Answer, tried: Sequence[Advice]) -> dict[str, Any]:
     """Grades by name, their certainty, the change with its interval, the cause, what to try."""
     grades = {"grade": outcome.grade, "least": outcome.least, "most": outcome.most}
     cause = outcome.cause
     return {
         **{name: None if one is None else one.name.lower() for name, one in grades.items()},
-        "certainty": outcome.certainty,
-        **{name: json_number(getattr(outcome, name)) for name in ("change", "low", "high")},
-        "cause": None if cause is None else cause.name,
+        **{name: getattr(outcome, name) for name in ("certainty", "change", "low", "high")},
+        "cause": cause and cause.name,
         "cause_sure": cause is not None and cause.sure,
-        "causes": cause and {name: json_number(value) for name, value in cause.sums.items()},
+        "causes": cause and cause.sums,
         "collapsed_from": outcome.collapsed_from,
-        "to_try": [
-            {
-                "words": each.words,
-                "known": each.known,
-                "claims": list(each.claims),
-                "measured": each.measured,
-            }
-            for each in tried
-        ],
+        "to_try": [{name: getattr(each, name) for name in _TO_TRY} for each in tried],
     }

@@ -1,10 +1,9 @@
 """What an inspection costs, in forward passes of the model on its inputs, and what fits a budget.
 
-One forward pass and the streams are what everything else stands on, and are taken of all inputs.
-What is looked at closely (the account, heads, ranks, sinks, tokens that come together) and the
-spectra of attention are taken of as many inputs, from the first, as the budget leaves. Costs are
-multiplications, each kind of work at the rate that it has on a CPU beside a product of float32
-matrices: the same on every machine, so that what is measured does not depend on one.
+One forward pass and the streams are taken of all inputs; what is looked at closely (the account,
+heads, ranks, sinks, tokens that come together) and the spectra of attention of as many, from the
+first, as the budget leaves. Costs are multiplications, each kind of work at the rate that it has on
+a CPU beside a product of float32 matrices: what is measured does not depend on the machine.
 """
 
 from __future__ import annotations
@@ -17,13 +16,7 @@ from typing import Any
 
 import torch
 
-from oversmoothing.experiments.inspection.extract import (
-    batches,
-    check_inputs,
-    count,
-    extract,
-    prepared_and_moved,
-)
+from oversmoothing.experiments.inspection import extract
 from oversmoothing.experiments.inspection.heads_and_why import LARGEST
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.models.model import Model, evaluating
@@ -202,11 +195,9 @@ def left_out(model: Model, plan: Plan, tokens: int, inputs: int) -> tuple[str, .
 @dataclass(frozen=True)
 class Foreseen:
     """What an inspection will take: forward passes on all its inputs, seconds (by the fastest and
-    the slowest of the passes that were timed), bytes beyond the model, and on how many inputs what
-    is measured; and what is left out.
-
-    tokens: those of the longest input. share: the mean length over that of the longest.
-    """
+    the slowest of the passes that were timed), bytes of memory beyond the model; `without`: what
+    is left out. tokens: those of the longest input; share: the mean length over that of the
+    longest."""
 
     inputs: int
     tokens: int
@@ -244,16 +235,16 @@ def takes(number: int, tokens: int, share: float, seconds: tuple[float, float]) 
 def timed(model: Model, inputs: Any) -> tuple[int, int, float, tuple[float, float]]:
     """(how many inputs, tokens of the longest, `share`, the seconds of the fastest and the slowest
     pass on it), by one to three passes. Raises `InputError` where it is not known how many."""
-    check_inputs(inputs)
-    number = count(inputs)
+    extract.check_inputs(inputs)
+    number = extract.count(inputs)
     if not number:
         raise InputError("how many inputs there are is not known: give a list or a tensor")
-    first, share = next(batches(inputs, 1)), 1.0
+    first, share = next(extract.batches(inputs, 1)), 1.0
     if lengths := text_lengths(model, inputs):
         first = [inputs[lengths.index(max(lengths))]]
         share = sum(lengths) / (number * max(lengths))
-    batch = prepared_and_moved(model, first)
-    tokens = extract(model, batch, attention=False, verify=False).keep.shape[1]
+    batch = extract.prepared_and_moved(model, first)
+    tokens = extract.extract(model, batch, attention=False, verify=False).keep.shape[1]
     took: list[float] = []
     with evaluating(model.module), torch.no_grad():
         while len(took) < 3 and sum(took) < 1:
@@ -265,12 +256,11 @@ def timed(model: Model, inputs: Any) -> tuple[int, int, float, tuple[float, floa
 
 @one_thread()
 def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen:
-    """By one to three forward passes on one input, on one thread as in the inspection itself;
-    nothing is measured.
+    """By one to three forward passes on one input, on one thread as in the inspection itself: the
+    first, of texts the longest; each other is taken to cost its share of that one's tokens.
 
-    inputs: a list of images or texts, a tensor or a dictionary of tensors. The first is timed, of
-    texts the longest: each other is taken to cost its share of that one's tokens. Raises
-    `InputError` where the number of inputs is not known, and for a budget that is none.
+    inputs: a list of images or texts, a tensor or a dictionary of tensors. Raises `InputError`
+    where the number of inputs is not known, and for a budget that is none.
     """
     allowed = checked_budget(budget)
     number, tokens, share, took = timed(model, inputs)
@@ -286,16 +276,9 @@ def foresee(model: Model, inputs: Any, budget: Any, batch_size: int) -> Foreseen
     size = max(4, model.dtype.itemsize)
     # Logits, attention and a copy on its way; the pairs of tokens in float64; the streams.
     each = 3 * cost.layer * size + 3 * tokens**2 * 8 + 16 * tokens * model.width * size
-    return Foreseen(
-        inputs=number,
-        tokens=tokens,
-        plan=plan,
-        passes=passes,
-        seconds=(passes * number * share * took[0], passes * number * share * took[1]),
-        share=share,
-        memory=min(batch_size, number) * each,
-        without=without,
-    )
+    low, high = (passes * number * share * seconds for seconds in took)
+    memory = min(batch_size, number) * each
+    return Foreseen(number, tokens, plan, passes, (low, high), memory, share, without)
 
 
 def text_lengths(model: Model, inputs: Any) -> list[int]:

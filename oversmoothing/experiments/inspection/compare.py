@@ -1,8 +1,7 @@
 """Two reports on the same inputs, paired: where does the second smooth less, and can one tell?
 
-Two models, two checkpoints, or a model before and after a remedy. Inputs are the independent
-observations, and both models saw the same ones: every interval is of the mean difference over
-inputs (Student's t), so that what inputs have in common cancels.
+Inputs are the independent observations, and both models saw the same ones: every interval is of the
+mean difference over inputs (Student's t), so that what inputs have in common cancels.
 
 Below it a model of several stages, whose tokens grow fewer and wider in between (Swin). Every stage
 is a stack with a report of its own. Between two of them neighbouring patches are merged: what
@@ -27,15 +26,8 @@ from oversmoothing.experiments.inspection.sentences import NARROW
 from oversmoothing.experiments.intervals import NAN, in_words, mean_interval, mean_intervals, named
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.experiments.models.sources import open_stages
-from oversmoothing.simulations.drawing.result import (
-    UNTESTED,
-    Result,
-    Sentence,
-    Table,
-    contents,
-    measured,
-    saved,
-)
+from oversmoothing.simulations.drawing import result
+from oversmoothing.simulations.drawing.result import Sentence, Table, measured
 from oversmoothing.simulations.drawing.wording import signed
 from oversmoothing.simulations.state import undisturbed
 from oversmoothing.theory.support.errors import InputError
@@ -63,7 +55,7 @@ SHOWN = ("layer", "first_hfc_lfc", "second_hfc_lfc", "since_input", "since_input
          "since_input_high", "cos_mean", "log_change_attention", "log_change_ffn")  # fmt: skip
 
 
-class Comparison(Result):
+class Comparison(result.Result):
     """What two reports on the same inputs say of each other; differences are second less first.
 
     Its table has one row a layer, from layer 0 (the input), each difference with _low and _high; of
@@ -85,47 +77,38 @@ class Comparison(Result):
         self.interval = mean_interval(self.change)
         shown = [name for name in SHOWN if name in rows]
         self.tables = {"layers": Table(rows, {}, shown, "{:.3f}")}
-        held = (
+        about = (
             f"Second ({second.model}) minus first ({first.model}), means over {first.inputs}; "
             "since_input: change of ln HFC/LFC since the input, with the 95 % interval of that "
             "layer; log_change_attention, log_change_ffn: of ln HFC/LFC over the sublayers."
         )
         if "second_layer" in rows:
-            held += " The depths differ: the input and the end are compared alone."
-        title = f"{second.model} minus {first.model}: {first.inputs}"
+            about += " The depths differ: the input and the end are compared alone."
         known = measured(first.images, *self.interval[1:], told=True)
+        asked = {"schema_version": SCHEMA_VERSION, "first": first.model, "second": second.model,
+                 "modality": first.modality, "inputs": first.images}  # fmt: skip
+        found = {"outcome": self.outcome} | dict(zip(ENDS, self.interval, strict=True))
         super().__init__(
             "compare",
-            title,
+            f"{second.model} minus {first.model}: {first.inputs}",
             self.tables,
-            [Sentence(self.summary(), known), Sentence(held, measured(first.images))],
-            {
-                "schema_version": SCHEMA_VERSION,
-                "first": first.model,
-                "second": second.model,
-                "modality": first.modality,
-                "inputs": first.images,
-            },
-            details={
-                "outcome": self.outcome,
-                **dict(zip(ENDS, self.interval, strict=True)),
-                "conventions": CONVENTIONS,
-                "summary": self.summary(),
-            },
+            [Sentence(self.summary(), known), Sentence(about, measured(first.images))],
+            asked,
+            details=found | {"conventions": CONVENTIONS, "summary": self.summary()},
             picture=self.plot,
         )
 
-    save = saved
+    save = result.saved
 
     def __repr__(self) -> str:
         return f"Comparison('{self.first.model}', '{self.second.model}', {self.first.inputs})"
 
     @property
     def outcome(self) -> str:
-        """'smooths more', 'smooths less', 'the same' (within a factor of 1.25), 'cannot tell'.
+        """Whether the second 'smooths more', 'smooths less', 'the same', or 'cannot tell'.
 
-        It is the second that smooths more or less. More and less are said only where the interval
-        leaves no other sign, the same only where all of it is within that factor.
+        More and less are said only where the interval leaves no other sign, the same only where all
+        of it is within a factor of 1.25.
         """
         _, low, high = self.interval
         if low > -MILD and high < MILD:
@@ -164,12 +147,9 @@ class Comparison(Result):
         """The layer in which the largest part arises, where that has its sign for sure."""
         inner = self.table.iloc[1:]
         sign = np.sign(float(np.mean(self.change)))
-        whole = inner["log_change"] * sign
-        best = int(np.argmax(whole))
-        ends = inner[["log_change_low", "log_change_high"]].iloc[best] * sign
-        if not ends.min() > 0:
+        row = inner.iloc[int(np.argmax(inner["log_change"] * sign))]
+        if not (row[["log_change_low", "log_change_high"]] * sign).min() > 0:
             return ", from no one layer for sure"
-        row = inner.iloc[best]
         parts = {"attention": row["log_change_attention"], "FFN": row["log_change_ffn"]}
         mover = max(parts, key=lambda name: sign * parts[name])
         part = f"{mover} {signed(parts[mover])}"
@@ -235,7 +215,7 @@ def _numbers(report: Report, whole: bool) -> dict[str, Array]:
     }
 
 
-class Stages(Result):
+class Stages(result.Result):
     """The reports of the stages, in their order, on the same inputs.
 
     Its table has the tables of all stages under one another: stage (from 1) and tokens in front; in
@@ -275,7 +255,7 @@ class Stages(Result):
             {"layers": Table(rows, {}, [name for name in shown if name in rows], "{:.3f}")},
             [
                 *(Sentence(each, seen) for each in self.said()),
-                *(Sentence(f"Note: {note}.", UNTESTED) for note in reports[0].notes),
+                *(Sentence(f"Note: {note}.", result.UNTESTED) for note in reports[0].notes),
             ],
             {"schema_version": SCHEMA_VERSION, "model": model},
             details={
@@ -289,7 +269,7 @@ class Stages(Result):
             },
         )
 
-    save = saved
+    save = result.saved
 
     def __repr__(self) -> str:
         return f"Stages('{self.model}', {len(self.reports)} stages, {self.reports[0].inputs})"
@@ -303,9 +283,9 @@ class Stages(Result):
             steps.append(f"stage {number} ({layers}) {signed(report.change.mean())}")
             if number < len(self.reports):
                 mean, low, high = mean_interval(self.merging[number - 1])
-                ends = in_words(low, high, len(self.merging[number - 1]), signed)
-                steps.append(f"merging {report.tokens} tokens into "
-                             f"{self.reports[number].tokens} {signed(mean)} ({ends})")  # fmt: skip
+                ends = in_words(low, high, first.images, signed)
+                into = f"{report.tokens} tokens into {self.reports[number].tokens}"
+                steps.append(f"merging {into} {signed(mean)} ({ends})")
         start, end = (np.exp(report.logs[k].mean()) for report, k in ((first, 0), (last, -1)))
         whole = (
             f"Over the {len(self.reports)} stages of {self.model} HFC/LFC goes from {start:.3g} to "
@@ -325,7 +305,7 @@ class Stages(Result):
         return {
             f"stage-{number}/{name}": held
             for number, report in enumerate(self.reports, 1)
-            for name, held in contents(report).items()
+            for name, held in result.contents(report).items()
         }
 
 

@@ -52,10 +52,8 @@ def extract(
 
     attention=False: residual streams alone. dtype: the attention is computed and everything
     returned in it (default: float32, or float64 for a float64 model). verify: hold every part of
-    every layer against the description (`experiments.inspection.verify`).
-
-    Raises `InputError` where a part is not what the description says, with its layer and by how
-    much, where a block is given what the one before did not give, and where numbers are not finite.
+    every layer against the description, `InputError` where one differs (`verify`). Raises it too
+    where a block is given what the one before did not give, and for numbers that are not finite.
     """
     with evaluating(model.module):
         return _extracted(model, prepared_and_moved(model, batch), attention, dtype, verify)
@@ -75,26 +73,24 @@ def stream(
 
     inputs: images, strings or tensors, one an input, from any iterable; or a whole tensor or
     dictionary of tensors, whose first dimension counts. see: told of every layer while the pass
-    is in it; then no trace is kept, and one layer's attention is in memory at a time. ask: asks
-    in front of it for more of the layer, in the same wait for an accelerator. Raises `InputError`
-    as `extract` does, and for no inputs at all.
+    is in it; then no trace is kept. ask: asks in front of it for more of the layer, in the same
+    wait for an accelerator. Raises `InputError` as `extract` does, and for no inputs at all.
     """
     batch_size = whole_number("batch_size", batch_size, 1)
     with evaluating(model.module):
-        checked = Checked()
+        checked, size = Checked(), 1
         with Bar(count(inputs), "input", progress) as shown:
-            size = 1
 
             def layer_seen(*layer: Any) -> None:
                 # A batch may take minutes: a layer of it is a part of its inputs.
                 (see or _forget)(*layer)
                 shown.update(size / model.depth)
 
+            told = None if see is None else layer_seen
             for batch in batches(inputs, batch_size):
                 read = prepared_and_moved(model, batch)
-                size = len(read) if isinstance(read, Tensor) else count(read) or 1
+                size = count(read) or 1
                 new = checked.new(read)
-                told = None if see is None else layer_seen
                 extracted = _extracted(model, read, attention, None, new, told, ask)
                 if see is None:
                     shown.update(len(extracted.keep))
@@ -134,11 +130,8 @@ def tokens_of(values: Any, module: nn.Module) -> Tensor:
 
 
 def eager_pass(module: nn.Module, args: Any, kwargs: Any, inputs: int) -> None:
-    """module(*args, **kwargs) on the first inputs, in evaluation mode, without a gradient.
-
-    Neither the state of the random generators nor the module's mode or buffers are other than
-    before: the pass that follows is the same to the bit.
-    """
+    """module(*args, **kwargs) on the first inputs, in evaluation mode, without a gradient; random
+    generators and the module are as before: the pass that follows is the same to the bit."""
     tensors = leaves((args, kwargs))
     sizes = [len(each) for each in tensors if each.ndim > 1] or [0]
 
@@ -260,20 +253,17 @@ def kept_tokens(batch: Any) -> Tensor | None:
     """The library's mask says which tokens are kept, PyTorch's which are not."""
     if not isinstance(batch, Mapping):
         return None
-    mask, *paddings = map(batch.get, MASKS)
-    if mask is not None:
-        kept: Tensor = mask.bool()
-        return kept
-    padding = next((each for each in paddings if each is not None), None)
-    return None if padding is None else ~padding.bool()
+    for name in MASKS:
+        if (mask := batch.get(name)) is not None:
+            kept: Tensor = mask.bool()
+            return kept if name == "attention_mask" else ~kept
+    return None
 
 
 # (number of a layer from 0, what it did to the batch, keep [b, n] on the CPU, whether the layer is
-# held against its description in this pass): what is measured of a layer while it is there. Of the
-# layer itself, its norms and value maps, `Model.layers` tells.
+# held against its description in this pass): what is measured of a layer while it is there.
 See = Callable[[int, Trace, Tensor, bool], None]
-# The same of a trace that lies where the model does, in front of `See`; and what answers, with the
-# copy of the trace.
+# In front of it, of a trace that lies where the model does; and what answers, with its copy.
 Ask = Callable[[int, Trace, Tensor, bool, Questions], None]
 
 
@@ -283,12 +273,8 @@ def _forget(number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
 
 @dataclass
 class Watch:
-    """One forward pass, watched.
-
-    attention: keep it; dtype: in which everything is kept; verify: hold every layer against its
-    description (`verify`), in a pass in float32 or float64. see: told of each layer in place of
-    keeping its trace; ask: may ask for more of it.
-    """
+    """One forward pass, watched. attention, verify, ask: as of `stream`; dtype: in which everything
+    is kept; see: told of each layer in place of keeping its trace."""
 
     model: Model
     keep: Tensor | None
@@ -332,16 +318,14 @@ class Watch:
             self.kept = torch.ones(shape, dtype=torch.bool)
         keep, kept = self.keep, self.kept
         heads = cache(lambda: layer.heads.to(self.model.device, self.dtype))
-        questions = Questions()
-
-        size = caught.end.dtype.itemsize
-        advice = (
-            "pad the texts on the right" if not bool(kept[:, 0].all())
-            else "open it with dtype=torch.float32" if size < 4
-            else "use float64" if size < 8 else "look for them in its weights"
-        )  # fmt: skip
+        questions, size = Questions(), caught.end.dtype.itemsize
 
         def infinite(_: float) -> None:
+            advice = (
+                "pad the texts on the right" if not bool(kept[:, 0].all())
+                else "open it with dtype=torch.float32" if size < 4
+                else "use float64" if size < 8 else "look for them in its weights"
+            )  # fmt: skip
             raise InputError(
                 f"layer {number} gives numbers that are NaN or infinite on these inputs: "
                 f"{advice}, or look for them in the inputs"

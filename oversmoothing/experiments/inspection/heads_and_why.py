@@ -122,7 +122,7 @@ def joined(W_V: Array, W_O: Array) -> tuple[Array, Array]:
 
 
 def asymmetry(H: Array) -> float:
-    """||H - H^T||_F / ||H + H^T||_F of H [d, d]; 0 for H = 0."""
+    """||H - H^T||_F / ||H + H^T||_F of H [d, d]: 0 symmetric, inf skew; 0 for H = 0."""
     skew, even = float(np.linalg.norm(H - H.T)), float(np.linalg.norm(H + H.T))
     return skew / even if even else math.inf if skew else 0.0
 
@@ -131,10 +131,9 @@ def _why(H: Array, h: Complex, V: Complex | None, own: Complex, zeros: int) -> d
     """What the weights of one layer say, without any input.
 
     h_<region>, head_h_<region>: shares of eigenvalues, of H whole and of the heads' own H_h (each
-    with its d - r zeros); h_real_min, h_real_max, h_abs_max; asymmetry
-    ||H - H^T||_F / ||H + H^T||_F, 0 symmetric and inf skew; condition_V_H of its eigenvectors
-    (2-norm, inf where singular, NaN without them), those of exact zeros orthonormal; Henrici's
-    departure_from_normality sqrt(||H||_F^2 - sum |h|^2) / ||H||_F. NaN where no h are taken.
+    with its d - r zeros); h_real_min, h_real_max, h_abs_max; `asymmetry`; condition_V_H of its
+    eigenvectors (2-norm, inf where singular, NaN without them), those of exact zeros orthonormal;
+    Henrici's departure_from_normality sqrt(||H||_F^2 - sum |h|^2) / ||H||_F. NaN without h.
     """
     norm, whole = float(np.linalg.norm(H)), h if len(h) else np.full(1, NAN, dtype=np.complex128)
     excess = max(0.0, norm**2 - float((np.abs(h) ** 2).sum())) if len(h) else NAN
@@ -161,8 +160,6 @@ def dobrushin(A: Tensor) -> Tensor:
 
 
 Measured = dict[str, Array]
-
-
 # Of a head, taken of its spectra (`spectra.head_dominance`).
 SPECTRAL = ("consensus", "radius", "rho_consensus", "margin")
 
@@ -204,9 +201,8 @@ _OVER_INPUTS: dict[str, tuple[str, Callable[[Array], np.floating]]] = {
 
 
 def head_table(measured: Measured) -> pd.DataFrame:
-    """One row a head: layer (from 1), head (from 0), share (of the inputs in which consensus
-    dominates), and the rest of `head_numbers` as means (radius, rho_consensus, margin: medians),
-    log_change with its 95 % interval."""
+    """One row a head: layer (from 1), head (from 0), log_change with its 95 % interval, share (of
+    the inputs in which consensus dominates), and the rest of `head_numbers` by `_OVER_INPUTS`."""
     depth, heads, _ = measured["log_change"].shape
     rows = []
     for layer, head in np.ndindex(depth, heads):

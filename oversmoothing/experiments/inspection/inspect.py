@@ -151,17 +151,12 @@ def _report(
         row |= seen.modes(number).why | spectral[number] | _gains(layer) | linear[number]
         row["cos_start"] = np.nan if layer.cos_start is None else layer.cos_start
     _intervals(rows[1:], seen.drift.arrays())
-    logs = metrics["log_hfc_lfc"]
-    by_attention, by_ffn = changes["log_change_attention"], changes["log_change_ffn"]
-    parts = {
-        name: changes[f"log_change_{name}"]
-        for name in PART_NAMES
-        if f"log_change_{name}" in changes
-    }
+    logs, lengths = metrics["log_hfc_lfc"], seen.lengths
+    columns = {name: f"log_change_{name}" for name in PART_NAMES}
+    parts = {name: changes[column] for name, column in columns.items() if column in changes}
     taken = next(iter(parts.values())).shape[1] if parts else 0
     whole = sum(parts.values(), np.zeros((model.depth, taken)))
     unexplained = whole - np.diff(logs, axis=0)[:, :taken]
-    lengths = seen.lengths
     return Report(
         model=model.name,
         tokens=lengths.pop() if len(lengths) == 1 else 0,
@@ -169,8 +164,8 @@ def _report(
         by_layer=pd.DataFrame(rows),
         logs=logs,
         cosines=metrics["cos_mean"],
-        by_attention=by_attention,
-        by_ffn=by_ffn,
+        by_attention=changes["log_change_attention"],
+        by_ffn=changes["log_change_ffn"],
         parts=parts,
         placement=model.layers[0].placement,
         modality=model.modality,
@@ -190,14 +185,12 @@ def _report(
 
 
 def _gains(layer: Layer) -> dict[str, float]:
-    attention, ffn = (
-        0.0 if norm.kind == "none" else float((norm.gain < 0).double().mean())
-        for norm in (layer.norm_attention, layer.norm_ffn)
-    )
+    norms = {"negative_layernorm_weights": layer.norm_attention,
+             "negative_gains_attention": layer.norm_attention,
+             "negative_gains_ffn": layer.norm_ffn}  # fmt: skip
     return {
-        "negative_layernorm_weights": attention,
-        "negative_gains_attention": attention,
-        "negative_gains_ffn": ffn,
+        name: 0.0 if norm.kind == "none" else float((norm.gain < 0).double().mean())
+        for name, norm in norms.items()
     }
 
 
@@ -237,10 +230,8 @@ def seen(refused: NotReadError, inputs: Any) -> Result:
     if not names or len({len(each) for each in parts}) > 1:
         raise InputError(f"{refused}. Its passes show no stream that could be measured")
     values = np.concatenate(parts, 2)
-    columns = [*PLACES, "largest weight"]
-    table = pd.DataFrame({"attention": range(1, len(names) + 1), "block": names} | {
-        column: values[:, k].mean(1) for k, column in enumerate(columns)
-    })  # fmt: skip
+    columns = dict(zip((*PLACES, "largest weight"), values.mean(2).T, strict=True))
+    table = pd.DataFrame({"attention": range(1, len(names) + 1), "block": names} | columns)
     ended = bool(np.isfinite(values[-1, 2]).all())
     change = values[-1, 2 if ended else 1] - values[0, 0]
     place = "the last layer" if ended else "the stream behind the last attention"

@@ -2,8 +2,7 @@
 
 Everything kept is a number an input (image or text) or a sum over inputs: thousands of inputs run
 in bounded memory, one layer's attention at a time, and intervals are over inputs, which are the
-independent observations. Attention and streams come as a `Trace`, norms and value maps from the
-`Layer`: whatever reads a model gives these two.
+independent observations.
 
 How linear a layer is: the share of its output that one linear map of its input explains, the score
 of generalised Procrustes analysis (Razzhigaev et al. 2024, arXiv 2405.12250): the share of
@@ -263,11 +262,11 @@ class Observer:
             self.metrics.add(row, metrics)
             for numbers in close:
                 self.close.add(row, numbers)
-        labels = [one for *_, own in parts for one in own]
-        for k, one in enumerate(labels[: max(0, DRAWN - self.seen)]):
-            if not row:
-                self.labels.append([])
-            self.labels[self.seen + k].append(one)
+        labels = [one for *_, own in parts for one in own][: max(0, DRAWN - self.seen)]
+        if not row:
+            self.labels += [[] for _ in labels]
+        for k, one in enumerate(labels, self.seen):
+            self.labels[k].append(one)
         return torch.cat([metrics["log_hfc_lfc"] for metrics, *_ in parts])
 
     def _drift(self, number: int, trace: Trace, keep: Tensor | None) -> Tensor:
@@ -311,9 +310,8 @@ class Linearity:
         parity = (torch.arange(len(keep)) + seen) % 2
         for half, held in enumerate(self.halves):
             own = keep & (parity == half).unsqueeze(-1)
-            numbers = _sums(trace.before[own], trace.after_ffn[own])
-            before = held[number]
-            held[number] = {name: numbers[name] + before.get(name, 0.0) for name in numbers}
+            sums, before = _sums(trace.before[own], trace.after_ffn[own]), held[number]
+            held[number] = {name: value + before.get(name, 0.0) for name, value in sums.items()}
 
     def columns(self) -> list[dict[str, float]]:
         """{linear_with_residual, linear_without_residual} of each layer, at most 1; below 0 where

@@ -179,7 +179,10 @@ def draw_tokens(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None, title:
     """
     inputs = sorted(tokens["input"].unique())
     side = None if pixels is None else patch_side(int(tokens["token"].max()) + 1, pixels.shape)
-    layers = [] if side is None else _shown(int(tokens["layer"].max()))
+    depth = int(tokens["layer"].max())
+    # The input, the last layer, and some between.
+    some = sorted({round(k * depth / (_LAYERS - 1)) for k in range(_LAYERS)})
+    layers = [] if side is None else some
     height = 1.0 + (1.9 if side is None else 1.55) * len(inputs)
     with style():
         figure, axes = new_figure(
@@ -195,18 +198,12 @@ def draw_tokens(tokens: pd.DataFrame, pixels: NDArray[np.float64] | None, title:
     return figure
 
 
-def _shown(depth: int) -> list[int]:
-    """The input, the last layer, and some between."""
-    return sorted({round(k * depth / (_LAYERS - 1)) for k in range(_LAYERS)})
-
-
 def _rgba(cluster: NDArray[np.int64]) -> NDArray[np.float64]:
     """[..., 4]; transparent for a token by itself."""
     names = (*CLUSTER_COLOURS, "grey")
     colours = np.array([(*to_rgb(PALETTE[name]), 0.6) for name in names] + [(0.0, 0.0, 0.0, 0.0)])
     kind = np.where(cluster == ALONE, len(names), np.minimum(cluster, len(CLUSTER_COLOURS)))
-    colour: NDArray[np.float64] = colours[kind]
-    return colour
+    return np.take(colours, kind, axis=0)
 
 
 def _on_image(
@@ -266,9 +263,7 @@ def draw_comparison(table: pd.DataFrame, names: tuple[str, str], title: str) -> 
             difference.plot(x, table[name], "o-", color=PALETTE[colour], label=label)
             band(difference, x, table[f"{name}_low"], table[f"{name}_high"], PALETTE[colour])
         difference.set_ylabel("second less first")
-        for k, (name, label, colour) in enumerate(
-            (("attention", "attention", "blue"), ("ffn", "FFN", "vermillion"))
-        ):
+        for k, (name, (colour, label)) in enumerate(SUBLAYERS.items()):
             value = table[f"log_change_{name}"].to_numpy()
             ends = table[[f"log_change_{name}_low", f"log_change_{name}_high"]].to_numpy().T
             parts.bar(x + 0.4 * k - 0.2, value, 0.4, color=PALETTE[colour], label=label)

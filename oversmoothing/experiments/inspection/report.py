@@ -18,27 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from PIL import Image
 
-from oversmoothing.experiments.inspection import sentences, states
-from oversmoothing.experiments.inspection.answer import (
-    Advice,
-    Answer,
-    advice,
-    answer,
-    answer_object,
-)
+from oversmoothing.experiments.inspection import answer as answers, sentences, states
+from oversmoothing.experiments.inspection.answer import Advice, Answer, advice, answer_object
 from oversmoothing.experiments.inspection.heads_and_why import of_heads, why_heads
-from oversmoothing.experiments.inspection.sentences import (
-    ACCOUNT,
-    CONVENTIONS,
-    HEADS,
-    NARROW,
-    SUBLAYERS,
-    WIDE,
-    Reply,
-    by_what,
-    does_it,
-    what_to_try,
-)
+from oversmoothing.experiments.inspection.sentences import HEADS, NARROW, WIDE
 from oversmoothing.experiments.models.model import start_in_words
 from oversmoothing.simulations.drawing import result
 from oversmoothing.simulations.drawing.wording import plain_table
@@ -105,22 +88,21 @@ class Report(result.Result):
 
     def __post_init__(self) -> None:
         shown = [name for name in NARROW if name in self.by_layer]
-        self.tables = {"layers": result.Table(self.by_layer, {}, shown, "{:.3f}")}
         further = {"heads": self.heads, "merged": self.merged}
-        tables = {name: result.Table(rows) for name, rows in further.items() if not rows.empty}
+        self.tables = {"layers": result.Table(self.by_layer, {}, shown, "{:.3f}")} | {
+            name: result.Table(rows) for name, rows in further.items() if not rows.empty
+        }
         plain = ("model", "modality", "tokens", "images", "spectra", "accounted", "closer")
         super().__init__(
             "report",
             f"{self.model}: {self.inputs}, {self.counted}",
-            self.tables | tables,
+            self.tables,
             self._sentences(),
             {"schema_version": SCHEMA_VERSION} | {name: getattr(self, name) for name in plain},
             details={
-                **{name: [] for name in further if name not in tables},
-                "account_error": self.account_error,
-                "av_error": self.av_error,
-                "notes": list(self.notes),
-                "conventions": CONVENTIONS,
+                **{name: [] for name in further if name not in self.tables},
+                **{name: getattr(self, name) for name in ("account_error", "av_error", "notes")},
+                "conventions": sentences.CONVENTIONS,
                 "answer": answer_object(self.answer, self.advice),
                 "summary": self.summary(),
             },
@@ -133,10 +115,7 @@ class Report(result.Result):
         return f"Report('{self.model}', {len(self.by_attention)} layers, {self.inputs})"
 
     def short_table(self, *, wide: bool = False) -> pd.DataFrame:
-        """The columns of the page and the terminal under their titles; wide: all of them.
-
-        HFC/LFC is the geometric mean.
-        """
+        """The columns of the page and the terminal under their titles; wide: all of them."""
         titles = NARROW | WIDE if wide else NARROW
         table = self.table[[name for name in titles if name in self.table]].rename(columns=titles)
         if "consensus %" in table:
@@ -146,7 +125,7 @@ class Report(result.Result):
     @property
     def inputs(self) -> str:
         """The inputs in words: '250 images', '1 text'."""
-        return f"{self.images} {self.noun}{'' if self.images == 1 else 's'}"
+        return f"{self.images} {self.noun}{'s' * (self.images != 1)}"
 
     @property
     def noun(self) -> str:
@@ -159,7 +138,7 @@ class Report(result.Result):
         number = f"all {self.tokens} tokens" if self.tokens else "all tokens but padding"
         special = ["CLS"] * self.cls
         if self.registers:
-            special.append(f"{self.registers} register{'' if self.registers == 1 else 's'}")
+            special.append(f"{self.registers} register{'s' * (self.registers != 1)}")
         return f"{number} with {' and '.join(special)}" if special else number
 
     @property
@@ -171,7 +150,7 @@ class Report(result.Result):
     @cached_property
     def answer(self) -> Answer:
         """The answer in numbers: grade, certainty, cause, depth."""
-        return answer(self.logs, self.cosines, self.parts, self.placement)
+        return answers.answer(self.logs, self.cosines, self.parts, self.placement)
 
     @cached_property
     def advice(self) -> tuple[Advice, ...]:
@@ -213,16 +192,16 @@ class Report(result.Result):
         return [sentence for sentence in said if sentence]
 
     @property
-    def replies(self) -> tuple[Reply, ...]:
+    def replies(self) -> tuple[sentences.Reply, ...]:
         """Does it smooth? By what? What to try? Each in a sentence, with what carries it."""
-        sublayers = [float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn)]
+        attention, ffn = (float(by.sum(0).mean()) for by in (self.by_attention, self.by_ffn))
         heads = [of_heads(self.heads, self.closer), why_heads(self.heads, self.cls, self.causal)]
         ends = self.table.get("cos_mean_desunk", pd.Series([np.nan]))
         over = sentences.first_inputs(self.closer, self.noun)
         return (
-            does_it(self.answer, self.inputs, (ends.iloc[0], ends.iloc[-1]), over),
-            by_what(self.answer, (sublayers[0], sublayers[1]), heads),
-            what_to_try(self.advice, self.answer),
+            sentences.does_it(self.answer, self.inputs, (ends.iloc[0], ends.iloc[-1]), over),
+            sentences.by_what(self.answer, (attention, ffn), heads),
+            sentences.what_to_try(self.advice, self.answer),
         )
 
     def short_words(self) -> str:
@@ -299,8 +278,7 @@ class Report(result.Result):
 
     def own_page(self) -> str:
         """The page of a report, with its charts and maps, as one file that asks no network."""
-        assert self.picture is not None
-        return _page(self, self.picture.files["png"], self._drawn_tokens)
+        return _page(self, self._drawn_tokens)
 
     def beside(self) -> dict[str, str | bytes]:
         """Which tokens came together, as a table and drawn, where inputs were looked at closely."""
@@ -317,39 +295,27 @@ LISTED, LETTERS = 4, 240
 # The charts: a title, what its lines are, whether its axis is logarithmic.
 _CHARTS = (
     ("ratio", "HFC/LFC, geometric mean, logarithmic axis", {"hfc_lfc": ""}),
-    (
-        "cosine",
-        "Cosine of two tokens, signed",
-        {
-            "cos_mean": "mean",
-            "cos_min": "smallest",
-            "cos_mean_desunk": "mean without the largest direction",
-        },
-    ),
-    (
-        "rank",
-        "Effective rank",
-        {"effective_rank": "all", "effective_rank_desunk": "without the largest direction"},
-    ),
-)
+    ("cosine", "Cosine of two tokens, signed",
+     {"cos_mean": "mean", "cos_min": "smallest",
+      "cos_mean_desunk": "mean without the largest direction"}),
+    ("rank", "Effective rank",
+     {"effective_rank": "all", "effective_rank_desunk": "without the largest direction"}),
+)  # fmt: skip
 
 
-def _page(report: Report, picture: bytes, tokens: bytes | None) -> str:
-    """HTML with the answers, the tables, the pictures (PNG) and the conventions.
-
-    Tables and pictures stand without a script; scripts take their numbers from the tables.
-    """
+def _page(report: Report, tokens: bytes | None) -> str:
+    """HTML with answers, tables, pictures and conventions, all of which stand without a script."""
     from oversmoothing.simulations.drawing.web_page import as_data, as_link, web_page
 
+    assert report.picture is not None
     merged = report.merged
     if not merged.empty:
         merged = merged[merged["cluster"] < LISTED]
-        merged = merged.assign(
-            words=[states.shortened(words, LETTERS) for words in merged["words"]]
-        )
+        words = [states.shortened(each, LETTERS) for each in merged["words"]]
+        merged = merged.assign(words=words)
     inner, columns = report.table.iloc[1:], {"hfc_lfc", *report.table}
-    ends = _bands(report.table)
-    account = ACCOUNT if "log_change_attention_body" in inner else SUBLAYERS
+    ends, norms = _bands(report.table), "log_change_attention_body" in inner
+    account = sentences.ACCOUNT if norms else sentences.SUBLAYERS
     return web_page(
         "oversmoothing.experiments.inspection",
         "report.html",
@@ -369,10 +335,10 @@ def _page(report: Report, picture: bytes, tokens: bytes | None) -> str:
         banded=list(ends),
         together=states.TOGETHER,
         clusters=as_data(_clusters(report.tokens_together, report.pixels)),
-        picture=as_link(picture),
+        picture=as_link(report.picture.files["png"]),
         tokens=tokens and as_link(tokens),
         merged=merged.to_dict("records"),
-        conventions=CONVENTIONS,
+        conventions=sentences.CONVENTIONS,
         provenance=provenance(),
     )
 

@@ -2,16 +2,15 @@
 
 Sinks (T4g): in trained streams most of a "rank collapse" can be a single direction, the sink of the
 attention: erank(X) = e^eta(p) erank(X')^(1-p), exactly, X' the state without its largest direction
-and p the share that it has of the singular values. Beside that, whether the effective rank has
-converged in the number of tokens: a rank that grows with the tokens counts tokens, not directions.
+and p the share that it has of the singular values. A rank that grows with the number of tokens
+counts tokens, not directions.
 
 Everything of a state comes from one Gram matrix of its features and one of its unit tokens. Without
 the largest direction the singular values are the same but for the first; near collapse, where the
 Gram matrix has no digits of them, they are taken of what is left of X.
 
-Which tokens come together: two tokens are joined where their signed cosine is TOGETHER or more, and
-a cluster is what is connected so: of two of its tokens that are not joined themselves, others lie
-between.
+Two tokens are joined where their signed cosine is TOGETHER or more; a cluster is what is connected
+so.
 """
 
 from __future__ import annotations
@@ -60,22 +59,17 @@ def state_numbers(
     close: list[Columns] = []
     labels = []
     for k in range(min(closely, len(X))):
-        known: dict[str, Raw] = {}
-        if bool(state.plain[k]):
-            known = {
-                suffix: Raw(metrics[f"cos_mean{suffix}"][k], state.gram[suffix][k], sigma[k])
-                for suffix, sigma in state.sigma.items()
-            }
+        known = {
+            suffix: Raw(metrics[f"cos_mean{suffix}"][k], state.gram[suffix][k], sigma[k])
+            for suffix, sigma in state.sigma.items()
+            if bool(state.plain[k])
+        }
         numbers: dict[str, Any] = sinks(X[k], cls=cls, registers=registers, known=known)
         growth = metrics["effective_rank"][k] / numbers["effective_rank_half"]
         labels.append(clusters(X[k], state.cosine[k] if known else None))
         numbers |= {"rank_growth": growth} | shares(labels[-1])
-        close.append(
-            {
-                name: torch.as_tensor(x, dtype=torch.float64).reshape(1)
-                for name, x in numbers.items()
-            }
-        )
+        wide = {name: torch.as_tensor(x, dtype=torch.float64) for name, x in numbers.items()}
+        close.append({name: x.reshape(1) for name, x in wide.items()})
     return metrics, close, labels
 
 
@@ -216,10 +210,8 @@ _SPECIAL = 8
 
 
 def clusters(X: Tensor, cosine: Tensor | None = None) -> NDArray[np.int64]:
-    """The cluster of each token of X [n, d], [n]: 0 the largest, ALONE for a token by itself.
-
-    cosine [n, n]: of every pair, where it is known.
-    """
+    """The cluster of each token of X [n, d], [n]: 0 the largest, ALONE for a token by itself;
+    cosine [n, n]: of every pair, where it is known."""
     if cosine is None:
         X = X.detach().double()
         unit = X / torch.linalg.vector_norm(X, dim=-1, keepdim=True)
@@ -251,12 +243,11 @@ def token_table(
     its word where the words of every input are given."""
     rows = []
     for number, each in enumerate(labels):
-        layer, token = np.indices(each.shape)
-        columns: dict[str, Any] = {"layer": layer, "token": token, "cluster": each}
+        layer, token = (place.ravel() for place in np.indices(each.shape))
+        columns = {"input": number, "layer": layer, "token": token, "cluster": each.ravel()}
+        rows.append(pd.DataFrame(columns))
         if words is not None:
-            columns["word"] = np.tile(np.array(words[number], dtype=object), (len(each), 1))
-        flat = {name: values.ravel() for name, values in columns.items()}
-        rows.append(pd.DataFrame({"input": number} | flat))
+            rows[-1]["word"] = list(words[number]) * len(each)
     return pd.concat(rows, ignore_index=True)
 
 

@@ -76,12 +76,9 @@ class Questions:
 @dataclass(frozen=True)
 class Verifier:
     """The checks of layer `number`, from 0; keep [b, n] on the CPU: the tokens that count; fewest:
-    which input has the fewest; questions: where the answers are asked for; inputs: which those are
-    of the batch, where they are not all of it.
-
-    An answer raises `InputError` with the layer, the part, the size of the error and the token
-    where it is largest.
-    """
+    which input has the fewest; questions: where the answers are asked for, of which one raises
+    `InputError` with the layer, the part, the size of the error and the token where it is largest;
+    inputs: which those are of the batch, where they are not all of it."""
 
     number: int
     layer: Layer
@@ -96,7 +93,7 @@ class Verifier:
         """sum_h A_h V_h W_O,h + bias; told: the largest error, relative to the token's output."""
         if caught.normed is not None:
             N = self.layer.norm_attention(caught.before)
-            moved = self._moved(self.layer.norm_attention, caught.before, N)
+            moved = _moved(self.layer.norm_attention, caught.before, N)
             self._compare(N, caught.normed, [moved], "the norm of its attention", _NORM)
         mixed, reach = _mixed_values(A, V)
         parts = [reach, heads.W_O @ heads.W_O.mT, *([] if heads.b_O is None else [heads.b_O])]
@@ -110,48 +107,33 @@ class Verifier:
 
         Of the first input and the one with the fewest tokens: an FFN costs as much as the layer.
         """
-        few = sorted({0, self.fewest})
-
-        def some(X: Tensor) -> Tensor:
-            return X[:1] if few == [0] else torch.stack([X[k] for k in few])
-
-        part, layer = replace(self, keep=self.keep[few], inputs=few), self.layer
+        few, layer = sorted({0, self.fewest}), self.layer
+        part = replace(self, keep=self.keep[few], inputs=few)
         streams = (caught.before, caught.output, middle, caught.end)
-        before, output, middle, after = (_wide(some(X)) for X in streams)
-        part._added(before, output, middle, "attention")
+        before, output, middle, after = (_wide(torch.stack([X[k] for k in few])) for X in streams)
+        norms = layer.output_norm_attention, layer.norm_attention
+        part._added("attention", before, output, middle, *norms)
         if layer.ffn is None:
             part._compare(middle, after, [_lengths(after)], "the stream behind it", _SUM)
             return
         seen = before if layer.placement == "parallel" else middle
         N = seen if layer.placement == "post" else layer.norm_ffn(seen)
-        part._added(middle, part._ffn(N), after, "FFN")
+        norms = layer.output_norm_ffn, layer.norm_ffn
+        part._added("FFN", middle, part._ffn(N), after, *norms)
 
-    def _added(self, before: Tensor, output: Tensor, after: Tensor, of: str) -> None:
+    def _added(
+        self, of: str, before: Tensor, output: Tensor, after: Tensor, behind: Norm, norm: Norm
+    ) -> None:
         """The stream behind a sublayer is the sum, or its norm, relative to what is added."""
-        layer = self.layer
-        behind, norm = (
-            (layer.output_norm_attention, layer.norm_attention)
-            if of == "attention"
-            else (layer.output_norm_ffn, layer.norm_ffn)
-        )
         added = behind(output)
         total = before + added
-        moved = _lengths(before) + self._moved(behind, output, added) + _lengths(added)
+        moved = _lengths(before) + _moved(behind, output, added) + _lengths(added)
         size: Tensor | None = torch.maximum(_lengths(added), _lengths(after - before))
-        if layer.placement == "post":
-            scale = norm.square(norm.centred(total)).squeeze(-1).rsqrt()
-            moved = moved * scale * carried(norm.gain.abs().max(), total) + _lengths(after)
+        if self.layer.placement == "post":
+            moved = _stretched(norm, total, moved) + _lengths(after)
             total, size = norm(total), None
         part = f"its {of} sublayer, as a residual sum,"
         self._compare(total, after, [moved], part, _SUM, size)
-
-    def _moved(self, norm: Norm, X: Tensor, Y: Tensor) -> Tensor:
-        """How far a rounding of X and of the norm moves what it gives, [b, n]."""
-        if norm.kind == "none":
-            return _lengths(Y)
-        scale = norm.square(norm.centred(X)).squeeze(-1).rsqrt()
-        moved = _lengths(Y) + _lengths(X) * scale * carried(norm.gain.abs().max(), X)
-        return moved if norm.shift is None else moved + _lengths(carried(norm.shift, X))
 
     def _ffn(self, N: Tensor) -> Tensor:
         """What the FFN gives; that it does so token by token is asked of the first input."""
@@ -213,6 +195,20 @@ class Verifier:
 
     def _refuse(self, what: str) -> Never:
         raise InputError(f"layer {self.number}: {what}")
+
+
+def _moved(norm: Norm, X: Tensor, Y: Tensor) -> Tensor:
+    """How far a rounding of X and of the norm moves what it gives, Y: [b, n]."""
+    if norm.kind == "none":
+        return _lengths(Y)
+    moved = _lengths(Y) + _stretched(norm, X, _lengths(X))
+    return moved if norm.shift is None else moved + _lengths(carried(norm.shift, X))
+
+
+def _stretched(norm: Norm, X: Tensor, moved: Tensor) -> Tensor:
+    """How far the norm moves what it gives, at most, where X is moved so far at each token."""
+    scale = norm.square(norm.centred(X)).squeeze(-1).rsqrt()
+    return moved * scale * carried(norm.gain.abs().max(), X)
 
 
 def _mixed_values(A: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:

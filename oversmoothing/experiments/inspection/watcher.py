@@ -3,8 +3,7 @@
 Nothing of the training changes: the same loss to the bit. What is seen is the first pass of a step
 that is watched, on its first inputs, whatever its precision and however many passes a step
 accumulates. A hook copies these of what a block gives to float64 on the CPU: nothing of autograd is
-kept, and where nothing is wanted it returns. Callbacks for the trainers of two libraries hand the
-numbers to their own loggers.
+kept, and where nothing is wanted it returns.
 """
 
 from __future__ import annotations
@@ -21,13 +20,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from oversmoothing.experiments.inspection.extract import (
-    MASKS,
-    call_arguments,
-    eager_pass,
-    kept_tokens,
-    tokens_of,
-)
+from oversmoothing.experiments.inspection import extract
 from oversmoothing.experiments.inspection.heads_and_why import LARGEST, REGIONS, ValueModes
 from oversmoothing.experiments.models.describe import describe
 from oversmoothing.experiments.models.layers import gives_across
@@ -108,8 +101,8 @@ class Watcher:
         self.rows: list[dict[str, Any]] = []
         self.put_off = 0
         self._turn, self._count, self._spent = 0, 0, 0.0
-        self._started: float | None = None
-        # The step that was watched or put off last.
+        self._started = time.perf_counter()
+        # The step that was watched or put off last, and the one that is to be watched.
         self._settled: int | None = None
         self._due: int | None = None
         self._pass: list[dict[str, Any]] = []
@@ -154,15 +147,18 @@ class Watcher:
     def arm(self, step: int) -> None:
         """Watch the next pass as that of this step, where the step is due.
 
-        step: how many steps the optimizer had taken when it began. For trainers that count
-        themselves; may be said several times a step.
+        step: how many the optimizer had taken when it began; may be said several times a step.
         """
         if not self._handles:
             return
-        if self._started is None:
-            self._started = time.perf_counter()
-        if self._due is not None and self._due != step:
-            self._unseen(self._due)
+        if self._due not in (None, step) and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"no pass was seen at step {self._due}: the model is in another mode than "
+                f"{self.mode!r}, runs compiled (give the Watcher what torch.compile returned), or "
+                "its blocks are not those that run",
+                stacklevel=3,
+            )
         self._forget()
         self._due, self._pass = None, []
         if step % self.every or step == self._settled:
@@ -174,27 +170,14 @@ class Watcher:
             self.put_off += 1
 
     def _affordable(self) -> bool:
-        if self.budget is None or self._started is None:
+        if self.budget is None:
             return True
         return self._spent <= SPARE + self.budget * (time.perf_counter() - self._started)
-
-    def _unseen(self, step: int) -> None:
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"no pass was seen at step {step}: the model is in another mode than "
-                f"{self.mode!r}, runs compiled (give the Watcher what torch.compile returned), or "
-                "its blocks are not those that run",
-                stacklevel=4,
-            )
 
     # ------------------------------------------------------------------------------- one pass
 
     def _hook(self, blocks: Sequence[nn.Module], compiled: Sequence[nn.Module]) -> None:
-        """Hooks on the blocks, of which one may stand there several times, and on what calls them.
-
-        Those calls say which tokens are padding.
-        """
+        """Hooks on the blocks, and on what calls them, which says which tokens are padding."""
         self._once = len({id(block) for block in blocks}) == len(blocks)
         first = blocks[0]
         before = {
@@ -224,22 +207,22 @@ class Watcher:
     def _called(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if not self._wanted():
             return
-        named = call_arguments(module, args, kwargs)
-        said = {name: named[name] for name in MASKS if name in named}
+        named = extract.call_arguments(module, args, kwargs)
+        said = {name: named[name] for name in extract.MASKS if name in named}
         masks = [each for each in said.values() if each is not None]
         if said and all(isinstance(each, Tensor) and each.ndim == 2 for each in masks):
             # The innermost call says it: a decoder's own, if only that it has none.
-            keep = kept_tokens(said)
+            keep = extract.kept_tokens(said)
             self._keep = None if keep is None else keep.detach()[: self.inputs].cpu()
 
     def _before(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if self._wanted() and (self._layer is None or self._once):
-            self._see(0, tokens_of((*args, *kwargs.values()), module))
+            self._see(0, extract.tokens_of((*args, *kwargs.values()), module))
 
     def _after(self, module: nn.Module, _: Any, output: Any) -> None:
         if self._layer is None or not self._wanted():
             return
-        self._see(self._layer + 1, tokens_of(output, module))
+        self._see(self._layer + 1, extract.tokens_of(output, module))
         if self._layer == self.depth:
             self._forget()
             self._done()
@@ -264,21 +247,18 @@ class Watcher:
         self._spent += time.perf_counter() - began
 
     def _done(self) -> None:
-        began = time.perf_counter()
         depth = len(self.layers)
         for turn in range(depth if self.spectra else 0):
-            number = (self._turn + turn) % depth
+            began, number = time.perf_counter(), (self._turn + turn) % depth
             if self.layers[number].live:
                 self._pass[number + 1] |= spectral_readings(self.layers[number].heads)
-            now = time.perf_counter()
-            self._spent, began = self._spent + now - began, now
+            self._spent += time.perf_counter() - began
             if not self._affordable():
                 self._turn = (number + 1) % depth
                 break
         self._settled, self._due = self._due, None
         self._fresh, self._pass = self._pass, []
         self.rows += self._fresh
-        self._spent += time.perf_counter() - began
 
     def _probe(self, _: nn.Module, args: Any, kwargs: Any) -> None:
         """The pass that a compiled module is about to make, made once more without its code."""
@@ -287,7 +267,7 @@ class Watcher:
         began, spent = time.perf_counter(), self._spent
         self._probing = True
         try:
-            eager_pass(self.module, args, kwargs, self.inputs)
+            extract.eager_pass(self.module, args, kwargs, self.inputs)
         finally:
             self._probing = False
         self._spent = spent + time.perf_counter() - began
@@ -377,8 +357,7 @@ class Watcher:
             def on_fit_end(self, *_: Any, **__: Any) -> None:
                 watcher.close()
 
-            def on_exception(self, *_: Any, **__: Any) -> None:
-                watcher.close()
+            on_exception = on_fit_end
 
         return Watching()
 
