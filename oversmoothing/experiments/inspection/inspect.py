@@ -269,15 +269,14 @@ def _layers(graph: Graph, module: Any, inputs: int) -> tuple[list[str], np.ndarr
         end = -1 if each.end == each.total and each.placement != "parallel" else each.end
         between = each.after if each.placement == "post" and each.after else each.total
         streams, like = (each.before, between, end), graph.values[each.total]
-        ratios = [_ratio(graph.values[v], like, inputs) if v >= 0 else None for v in streams]
-        missing = torch.full((inputs,), torch.nan, dtype=torch.float64)
-        rows.append(torch.stack([*(missing if x is None else x for x in ratios), largest]).numpy())
+        ratios = [_ratio(graph.values[v] if v >= 0 else None, like, inputs) for v in streams]
+        rows.append(torch.stack([*ratios, largest]).numpy())
         names.append(graph.block(each.product.out, max(each.end, each.total)).name)
     return names, np.array(rows)
 
 
-def _ratio(X: Tensor, like: Tensor, inputs: int) -> Tensor | None:
-    """log10 HFC/LFC by input; None where the sum with attention is no [inputs, tokens.., width]."""
-    if like.ndim < 3 or len(like) != inputs or X.numel() != like.numel():
-        return None
+def _ratio(X: Tensor | None, like: Tensor, inputs: int) -> Tensor:
+    """log10 HFC/LFC by input; NaN where the sum with attention is no [inputs, tokens.., width]."""
+    if X is None or like.ndim < 3 or len(like) != inputs or X.numel() != like.numel():
+        return torch.full((inputs,), torch.nan, dtype=torch.float64)
     return stream_log_ratio(X.reshape(like.shape).flatten(1, -2)).double() / TEN

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from oversmoothing.experiments.inspection import extract
 from oversmoothing.experiments.inspection.heads_and_why import LARGEST, REGIONS, ValueModes
-from oversmoothing.experiments.models.describe import describe
+from oversmoothing.experiments.models.describe import describe, part_of
 from oversmoothing.experiments.models.layers import gives_across
 from oversmoothing.experiments.models.model import Heads, Model
 from oversmoothing.simulations.state_metrics import kept_parts, stream_metrics
@@ -366,13 +366,7 @@ def blocks_of(module: nn.Module, blocks: Any) -> list[nn.Module]:
     """The blocks named, or given; raises `InputError` where there are none."""
     stack = blocks
     if isinstance(blocks, str):
-        try:
-            stack = list(module.get_submodule(blocks).children())
-        except AttributeError as error:
-            names = ", ".join(name for name, _ in module.named_modules() if name)
-            raise InputError(
-                f"{type(module).__name__} has no part '{blocks}'; its parts are: {names}"
-            ) from error
+        stack = list(part_of(module, blocks, module.named_modules()).children())
     if not isinstance(stack, Sequence | nn.ModuleList) or not len(stack):
         raise InputError(f"there are no blocks in {blocks!r}: name the list of the layers")
     return list(stack)

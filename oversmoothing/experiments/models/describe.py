@@ -107,7 +107,7 @@ def watched_model(
     check_finite(module)
     within = ""
     if part is not None:
-        chosen = _part(module, part)
+        chosen = part_of(module, part, module.named_children())
         # A part that is a model of its own is run alone, another one within the whole.
         alone = hasattr(chosen, "main_input_name")
         module, within = (chosen, "") if alone else (module, part)
@@ -135,8 +135,9 @@ def watched_model(
             prepare = None if unprepared else tensors
     said = [*notes, *getattr(prepare, "notes", ())]
     run = run or _run(module, reads)
-    if _hides_at_random(module):
-        run = partial(_shown_whole, module, run)
+    noisy = "noise" in inspect.signature(module.forward).parameters
+    if noisy and getattr(getattr(module, "config", None), "mask_ratio", 0):
+        run = partial(_shown_whole, module, run)  # it draws which patches it sees
         said.append(SHOWN)
     with evaluating(module), in_float32(module), without_autocast():
         graph, count = _watched(module, run, candidates(module, modality, prepare, inputs))
@@ -260,11 +261,12 @@ def _parts(places: list[str]) -> list[str]:
     return [".".join(path[:depth]) for path in split]
 
 
-def _part(module: nn.Module, part: str) -> nn.Module:
+def part_of(module: nn.Module, part: str, named: Iterable[tuple[str, nn.Module]]) -> nn.Module:
+    """The submodule of that name; `InputError` with the names of others where there is none."""
     try:
         return module.get_submodule(part)
     except AttributeError as error:
-        held = ", ".join(child for child, _ in module.named_children())
+        held = ", ".join(name for name, _ in named if name)
         raise InputError(
             f"{type(module).__name__} has no part '{part}'; its parts are: {held}"
         ) from error
@@ -411,12 +413,6 @@ def _run(module: nn.Module, reads: str | None) -> Callable[[Any], Any]:
         return module(batch) if reads is None else module(**{reads: batch}, **extra)
 
     return run
-
-
-def _hides_at_random(module: nn.Module) -> bool:
-    """Whether the module draws which patches it sees."""
-    noisy = "noise" in inspect.signature(module.forward).parameters
-    return noisy and bool(getattr(getattr(module, "config", None), "mask_ratio", 0))
 
 
 def _shown_whole(module: nn.Module, run: Callable[[Any], Any], batch: Any) -> Any:
