@@ -87,14 +87,14 @@ class Comparison(result.Result):
         known = measured(first.images, *self.interval[1:], told=True)
         asked = {"schema_version": SCHEMA_VERSION, "first": first.model, "second": second.model,
                  "modality": first.modality, "inputs": first.images}  # fmt: skip
-        found = {"outcome": self.outcome} | dict(zip(ENDS, self.interval, strict=True))
+        outcome = {"outcome": self.outcome} | dict(zip(ENDS, self.interval, strict=True))
         super().__init__(
             "compare",
             f"{second.model} minus {first.model}: {first.inputs}",
             self.tables,
             [Sentence(self.summary(), known), Sentence(about, measured(first.images))],
             asked,
-            details=found | {"conventions": CONVENTIONS, "summary": self.summary()},
+            details=outcome | {"conventions": CONVENTIONS, "summary": self.summary()},
             picture=self.plot,
         )
 

@@ -1,4 +1,4 @@
-"""What a piece of a pass is, told by replays of it: linear maps, norms, and FFNs as functions.
+"""What a piece of a pass is: linear maps, norms, and FFNs as functions.
 
 Linear maps. A piece is run again on two unit vectors with a weight's entries replaced by their own
 numbers: that tells which entries the map is made of, whatever order they are fused in, and what
@@ -7,6 +7,8 @@ unit vectors through it give its numbers. Either way it is held against what the
 
 Norms are fitted to what a pass computed and to random tokens. FFNs are the modules that ran and the
 operations between them, or else the piece of the pass itself.
+
+One file for one room: maps, norms and FFNs are told by the same replays of a piece.
 """
 
 from __future__ import annotations
