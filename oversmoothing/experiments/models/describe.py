@@ -136,7 +136,7 @@ def watched_model(
     said = [*notes, *getattr(prepare, "notes", ())]
     run = run or _run(module, reads)
     noisy = "noise" in inspect.signature(module.forward).parameters
-    if noisy and getattr(getattr(module, "config", None), "mask_ratio", 0):
+    if noisy and getattr(getattr(module, "config", None), "mask_ratio", False):
         run = partial(_shown_whole, module, run)  # it draws which patches it sees
         said.append(SHOWN)
     with evaluating(module), in_float32(module), without_autocast():
