@@ -1,9 +1,8 @@
 """The operator of a layer, I + sum_h H_h (x) A_h, never built, and its eigenpairs (T1a).
 
-It acts on x = vec(X), the columns of X [n, d] one under the other: op @ vec(X) is
-vec(X + sum_h A_h X W_h) with W_h = H_h^T. Of one head the eigenvectors are v u^T with A v = a v and
-H u = h u, so that they are kept as pairs (u, v); Jordan chains are sums of such pairs
-(`spectra.chains`).
+On x = vec(X), the columns of X [n, d] one under the other, op @ vec(X) is vec(X + sum_h A_h X W_h)
+with W_h = H_h^T. Of one head the eigenvectors are v u^T with A v = a v and H u = h u, kept as pairs
+(u, v); Jordan chains are sums of such pairs (`spectra.chains`).
 """
 
 from __future__ import annotations
@@ -15,13 +14,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eig, schur
+from scipy.linalg import eig
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from oversmoothing.theory.layer.layer import Layer
 from oversmoothing.theory.numbers.exact import transposed
 from oversmoothing.theory.spectra.algebraic import Eigenvalue, eigenvalues, factors
+from oversmoothing.theory.spectra.blocks import ordered_schur
 from oversmoothing.theory.spectra.chains import Chain, jordan_chains, product_chains
 from oversmoothing.theory.spectra.heads import HeadWeights, head_weights, stacked, through_heads
 from oversmoothing.theory.support.errors import InputError
@@ -296,12 +296,10 @@ class _Side:
             self.consensus = int(np.argmin(np.abs(self.values - 1)))
             self.values[self.consensus] = 1.0
             self.right[:, self.consensus] = len(M) ** -0.5
+        sides = (M, self.right), (M.T, self.left)
+        residuals = [np.linalg.norm(N @ x - x * self.values, axis=0) for N, x in sides]
         # The second term is what rounding may hide in the first.
-        hidden = (len(M) + 4) * _EPS * self.size
-        self.errors = [
-            np.linalg.norm(self.M @ self.right - self.right * self.values, axis=0) + hidden,
-            np.linalg.norm(self.M.T @ self.left - self.left * self.values, axis=0) + hidden,
-        ]
+        self.errors = np.maximum(*residuals) + (len(M) + 4) * _EPS * self.size
 
     def clusters(self) -> list[list[int]]:
         """Places of eigenvalues that rounding may have mixed up, those of one alone at the end."""
@@ -313,15 +311,9 @@ class _Side:
 
     def subspace(self, members: list[int]) -> tuple[Complex, Complex, Complex, float]:
         """(eigenvalues, V, T, residual) of an invariant subspace with orthonormal columns."""
-        chosen = self.values[members]
-
-        def inside(z: complex) -> bool:
-            return int(np.argmin(np.abs(self.values - z))) in members
-
-        T, Z, count = schur(self.M.astype(np.complex128), output="complex", sort=inside)
-        V, T = Z[:, :count], T[:count, :count]
+        V, T = ordered_schur(self.M, self.values, members)
         residual = float(np.linalg.norm(self.M @ V - V @ T)) / max(self.size, 1e-300)
-        return chosen, V, T, residual
+        return self.values[members], V, T, residual
 
 
 class _Floats:
@@ -344,8 +336,7 @@ class _Floats:
 
     def pairs(self) -> Iterator[Eigenpair]:
         h_values, a_values, one = self.h, self.of_a.values, self.of_a.consensus
-        h_errors, a_errors = (np.maximum(*side.errors) for side in (self.of_h, self.of_a))
-        h_errors = self.sized(h_errors)
+        h_errors, a_errors = self.sized(self.of_h.errors), self.of_a.errors
         # ||(A v)(H u)^T - h a v u^T|| <= ||r_v|| ||H u|| + |a| ||r_u||, and as much for rounding.
         sizes = np.abs(h_values) + h_errors
         bound = np.outer(sizes, a_errors) + np.outer(h_errors, np.abs(a_values))

@@ -13,10 +13,10 @@ V (I + F), F_ij = R_ij / (R_jj - R_ii), is closer by Newton's square; the discs 
 whatever V comes out.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import pairwise, permutations
+from itertools import accumulate, pairwise, permutations
 from typing import Any
 
 import flint
@@ -45,8 +45,8 @@ _LARGEST_CHANGE = 0.125
 class Block:
     """T [m, m] on the columns `columns` of the basis; value: a ball around all its eigenvalues.
 
-    real: every eigenvalue is real, in every matrix of the cell. conjugate: the column of the
-    conjugate of its one eigenvalue, where that is another. consensus: of I - A, all are 0 exactly.
+    real: all are, in every matrix of the cell. conjugate: the column of the conjugate of its one
+    eigenvalue, where that is another. consensus: of I - A, all are 0 exactly.
     """
 
     columns: tuple[int, ...]
@@ -156,10 +156,20 @@ def clusters(count: int, near: Callable[[int, int], bool]) -> list[list[int]]:
     return groups
 
 
+def ordered_schur(M: Array, values: Complex, members: Sequence[int]) -> tuple[Complex, Complex]:
+    """(Z, T), M Z = Z T: orthonormal columns for these of the eigenvalues `values` of M."""
+    from scipy.linalg import schur
+
+    def inside(z: complex) -> bool:
+        return int(np.argmin(np.abs(values - z))) in members
+
+    T, Z, count = schur(M, output="complex", sort=inside)
+    return Z[:, :count], T[:count, :count]
+
+
 def _by_schur(M: Balls) -> Iterator[Blocks]:
     middle = np.array([[float(x.real.mid()) for x in row] for row in M])
-    size = float(np.abs(middle).max())
-    if not 1e-100 < size < 1e100:
+    if not 1e-100 < float(np.abs(middle).max()) < 1e100:
         return
     values = np.linalg.eigvals(middle).astype(np.complex128)
     scale = float(np.linalg.norm(middle))
@@ -182,26 +192,18 @@ def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) 
     which maps column blocks with ||Y_j|| <= y = 2 ||O|| / sep into themselves where y <= 1/8, as
     then 1 + 2 y + y^2 <= 2. Norms of Frobenius; sep: the least over pairs of blocks.
     """
-    from scipy.linalg import block_diag, schur
+    from scipy.linalg import block_diag
 
-    parts = []
-    place = {i: g for g, group in enumerate(groups) for i in group}
-    for g, group in enumerate(groups):
-
-        def inside(x: complex, g: int = g) -> bool:
-            return place[int(np.argmin(np.abs(values - x)))] == g
-
-        _, Z, count = schur(middle, output="complex", sort=inside)
-        if count != len(group):
-            return None
-        parts.append(Z[:, :count])
+    parts = [ordered_schur(middle, values, group)[0] for group in groups]
+    if [Z.shape[1] for Z in parts] != list(map(len, groups)):
+        return None
     S = flint.acb_mat(np.hstack(parts).tolist())
     try:
         inverse, similar = S.inv(), S.solve(flint.acb_mat(M) * S)
     except ZeroDivisionError:
         return None
-    ends = np.cumsum([0, *map(len, groups)])
-    spans = [range(a, b) for a, b in pairwise(ends.tolist())]
+    ends = accumulate(map(len, groups), initial=0)
+    spans = [tuple(range(a, b)) for a, b in pairwise(ends)]
     D = [np.array([[complex(similar[p, q].mid()) for q in s] for p in s]) for s in spans]
     error = _frobenius(similar - flint.acb_mat(block_diag(*D).tolist()))
     moved = flint.arb(0)
@@ -212,8 +214,7 @@ def _stewart(M: Balls, middle: Array, values: Complex, groups: list[list[int]]) 
         moved = 2 * error / separation
     within = error * (1 + moved)
     blocks = [
-        Block(tuple(s), _balls(x, within), _disc(x, within), False)
-        for s, x in zip(spans, D, strict=True)
+        Block(s, _balls(x, within), _disc(x, within), False) for s, x in zip(spans, D, strict=True)
     ]
     # ||(I + Y)^-1 - I|| <= ||Y|| / (1 - ||Y||), over all column blocks.
     whole = moved * flint.arb(len(groups)).sqrt()
@@ -296,11 +297,8 @@ _SCHEDULE = (128, 128, 256, 256)
 
 @dataclass(frozen=True)
 class BallSpectrum:
-    """Every eigenvalue of M has a box of its own that contains it: k boxes.
-
-    alone: whether the box holds that eigenvalue only (else it is the hull of a cluster). basis V,
-    similar V^-1 M V, and the bits that all this was computed with.
-    """
+    """A box for each of the k eigenvalues of M; alone: whether the box holds that eigenvalue only
+    (else it is the hull of a cluster). basis V, similar V^-1 M V, in so many bits."""
 
     boxes: list[flint.acb]
     alone: list[bool]
@@ -322,7 +320,7 @@ class BallSpectrum:
                 (column[m] / (abs(table[m][m] - table[i][i]) - column[i])).upper() if m != i else 0
                 for m in range(k)
             ]
-            y = [flint.acb(flint.arb(int(m == i), r), flint.arb(0, r)) for m, r in enumerate(reach)]
+            y = [around(flint.acb(int(m == i)), r) for m, r in enumerate(reach)]
             return self.basis.transpose().solve(flint.acb_mat(k, 1, y)).entries()
 
 

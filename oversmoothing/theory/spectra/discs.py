@@ -11,9 +11,6 @@ of |F|, if max f < 1 (which also proves P invertible). Gershgorin's theorem for 
 form of D + E gives a disc around each eigenvalue of D, and each connected component of discs
 contains exactly as many eigenvalues as it has discs. The roundings of the two products are bounded
 a priori, by products of moduli with vectors: docs/theory/t10.md derives every factor here.
-
-The eigenvector of a disc that touches no other is found apart, by a system that has it alone for
-its solution: what else the matrix has may be as ill-conditioned as it likes.
 """
 
 import math
@@ -182,10 +179,7 @@ def _scaled(M: Array, error: Array, largest: float) -> DiscStack:
 def _discs(M: Array, error: Array, keep: bool) -> DiscStack:
     """The discs of a stack, finite and of moderate size."""
     off = (M != 0) | (error > 0)
-    full = off[:, -1, 0] & off[:, 0, -1] if M.shape[-1] > 1 else np.zeros(len(M), dtype=bool)
-    if not full.all():
-        # The corners do not tell.
-        full = np.tril(off, -1).any(axis=(1, 2)) & np.triu(off, 1).any(axis=(1, 2))
+    full = np.tril(off, -1).any(axis=(1, 2)) & np.triu(off, 1).any(axis=(1, 2))
     if full.all() and len(M):
         return _dense(M, error, keep)
     diagonals = M.diagonal(axis1=1, axis2=2).astype(np.complex128)
@@ -215,9 +209,7 @@ def _dense(M: Array, error: Array, keep: bool) -> DiscStack:
 def eigenbasis(M: Array) -> tuple[Complex, Array, Array]:
     """(values [m, k], P, Y [m, k, k]) of a stack: columns of P are eigenvectors, or the real and
     the imaginary part of one of a pair, and Y is nearly its inverse. Raises LinAlgError."""
-    symmetric = M[:, 0, -1] == M[:, -1, 0]
-    if symmetric.any():
-        symmetric = (M.swapaxes(1, 2) == M).all(axis=(1, 2))
+    symmetric = (M.swapaxes(1, 2) == M).all(axis=(1, 2))
     if symmetric.all():
         real, P = np.linalg.eigh(M)
         return real.astype(np.complex128), P, np.ascontiguousarray(P.swapaxes(1, 2))
@@ -228,10 +220,7 @@ def eigenbasis(M: Array) -> tuple[Complex, Array, Array]:
             values[part], P[part], Y[part] = eigenbasis(M[part])
         return values, P, Y
     values, vectors = np.linalg.eig(M)
-    if np.iscomplexobj(values):
-        P = np.where(values.imag[:, None, :] < 0, -vectors.imag, vectors.real)
-    else:
-        P = vectors
+    P = np.where(values.imag[:, None, :] < 0, -vectors.imag, vectors.real)
     return values.astype(np.complex128), P, np.linalg.inv(P)
 
 
@@ -289,8 +278,7 @@ def components(centres: Complex, radii: Array) -> NDArray[np.intp]:
         far = radii * (1 + 8 * UNIT) + 4 * UNIT * np.abs(centres)
         # Not "at most": what is no number may touch.
         touching = ~(distance > far[..., :, None] + far[..., None, :])
-    label = np.empty(centres.shape, dtype=np.intp)
-    label[...] = np.arange(centres.shape[-1])
+    label = np.tile(np.arange(centres.shape[-1]), (*centres.shape[:-1], 1))
     joined = touching.sum(axis=(-2, -1)) > centres.shape[-1]
     if joined.any():
         label[joined] = _labels(touching[joined])
@@ -318,8 +306,8 @@ def eigenvector(M: Bounded, discs: Discs, i: int) -> Bounded | None:
     i, which is alone. None where none is proved; a left one is that of the transpose.
 
     With v* and w near the right and the left one, (M' - lambda) v + w t = 0 and v*^H v = 1 have one
-    solution, by `solved`, and that has t = 0: were v*^H v = 0 for an eigenvector v, (v, 0) would be
-    sent to 0.
+    solution, by `solved`, however ill-conditioned M is elsewhere, and that has t = 0: were
+    v*^H v = 0 for an eigenvector v, (v, 0) would be sent to 0.
     """
     k, z, places = len(M.value), discs.centres[i], np.arange(len(M.value))
     if not discs.alone[i] or i >= k:

@@ -1,5 +1,4 @@
-"""The two spectra of a layer, their discs, and max |1 + h_j a_i| over them (T1a, T10): one room,
-since a radius is proved by the roundings of all that it comes from.
+"""The two spectra of a layer, their discs, and max |1 + h_j a_i| over them (T1a, T10).
 
 Structure is used before numerics: the Perron eigenvalue 1 is split off through the quotient B
 (T1c), a triangular matrix shows its spectrum on the diagonal (T1h), and a head of rank r has its
@@ -79,8 +78,8 @@ def eigenvalues(M: Array, rounded: bool = False) -> Complex:
     exponent = 0 if not size or 1e-140 < size < 1e140 else int(np.frexp(size)[1])
     # Squares would leave the range: a power of two changes no digit.
     small = np.ldexp(M, -exponent)
-    roots = np.linalg.eigvalsh(small) if np.array_equal(M, M.T) else np.linalg.eigvals(small)
-    values: Complex = roots.astype(np.complex128)
+    roots = np.linalg.eigvalsh if np.array_equal(M, M.T) else np.linalg.eigvals
+    values: Complex = roots(small).astype(np.complex128)
     with np.errstate(over="ignore"):
         values.real, values.imag = (np.ldexp(x, exponent) for x in (values.real, values.imag))
     return values
@@ -269,10 +268,7 @@ def attention_discs_all(A: Array, error: Array | None = None, keep: bool = False
     causal."""
     if error is None:
         A, error = normalised(A)
-    # A first token that attends to the last one tells at once.
-    causal = A[:, 0, -1] + error[:, 0, -1] == 0 if A.shape[-1] > 1 else np.ones(len(A), dtype=bool)
-    if causal.any():
-        causal = ~np.triu(A + error, 1).any(axis=(-2, -1))
+    causal = ~np.triu(A + error, 1).any(axis=(-2, -1))
     if not causal.any():
         return enclose_all(*quotient_within(A, error), keep)
     # T1h: the spectrum of a lower triangular A is its diagonal, and A_11 = 1.
@@ -298,11 +294,8 @@ def attention_by_parts(A: Array, error: Array) -> Discs | None:
         inside, off = A[np.ix_(S, S)], error[np.ix_(S, S)]
         ones += closed
         if closed and len(S) > 1:
-            B, wide = (x[0] for x in quotient_within(inside[None], off[None]))
-            discs = enclose(B, wide)
-            pieces.append(
-                _within(np.linalg.eigvals(B), 1.0) if isinstance(discs, Failure) else discs
-            )
+            discs = attention_discs(inside, off)
+            pieces.append(within_unit(inside) if isinstance(discs, Failure) else discs)
         elif not closed:
             pieces.append(_part(inside, off))
     known = np.ones(ones, dtype=np.complex128)
