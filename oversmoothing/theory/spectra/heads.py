@@ -1,14 +1,10 @@
 """A layer of many heads, X' = [X +] sum_h A_h X W_h, and its two operators (T7).
 
-The operator is not a Kronecker product, but consensus is invariant: there it is [I +] sum_h H_h
-with H_h = W_h^T, radius rho_C. On the quotient it is Y -> [Y +] sum_h B_h Y W_h with the
-B_h = Q^T A_h Q (T1c), radius rho_Q.
-
-Causal heads (every A_h lower triangular) decouple token by token (T7e): the spectrum is the union
-over i of those of [I +] sum_h A_h,ii H_h, i = 1 being consensus.
+On consensus, which is invariant, the operator is [I +] sum_h H_h with H_h = W_h^T, radius rho_C. On
+the quotient it is Y -> [Y +] sum_h B_h Y W_h with the B_h = Q^T A_h Q (T1c), radius rho_Q.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -39,20 +35,23 @@ EXACT_OPERATOR = 128
 class ManyHeads(Layer):
     """A layer of several heads, A [heads, n, n] and H [heads, d, d], or of one without residual.
 
-    singly: each head by itself. residual: whether the layer adds X. What is exact is so in every
-    head; `rational_A` and `rational_H` are those of the first.
+    singly: each head by itself; `rational_A` and `rational_H` are those of the first. residual:
+    whether the layer adds X.
     """
 
     singly: tuple[Layer, ...]
     residual: bool
 
     @staticmethod
-    def of_heads(singly: tuple[Layer, ...], residual: bool) -> "ManyHeads":
-        names = singly[0].given
+    def of_heads(singly: Sequence[Layer], residual: bool = True) -> Layer:
+        """One head with residual as it is."""
+        if len(singly) == 1 and residual:
+            return singly[0]
         given = {
-            k: Entries(np.stack([head.given[k].floats for head in singly]), None) for k in names
+            name: Entries(np.stack([head.given[name].floats for head in singly]), None)
+            for name in singly[0].given
         }
-        return ManyHeads(np.stack([head.A for head in singly]), given, singly, residual)
+        return ManyHeads(np.stack([head.A for head in singly]), given, tuple(singly), residual)
 
     @cached_property
     def others(self) -> Heads:
@@ -84,12 +83,12 @@ class ManyHeads(Layer):
 
     def as_fractions(self) -> Layer | None:
         heads = [head.as_fractions() for head in self.singly]
-        known = tuple(head for head in heads if head is not None)
+        known = [head for head in heads if head is not None]
         return ManyHeads.of_heads(known, self.residual) if len(known) == len(heads) else None
 
-    def taken_exactly(self) -> "ManyHeads":
+    def taken_exactly(self) -> Layer:
         """The binary64 numbers as the fractions that they are."""
-        heads = tuple(Layer.of(head.rational_A, head.rational_H) for head in self.singly)
+        heads = [Layer.of(head.rational_A, head.rational_H) for head in self.singly]
         return ManyHeads.of_heads(heads, self.residual)
 
 
@@ -100,10 +99,10 @@ def consensus_block(W: Any, residual: bool = True) -> Array:
     """
     weights = head_weights(W)
     if weights.into is None:
-        total: Array = weights.Q.sum(axis=0).T
+        total: Array = weights.Q.sum(axis=0)
     else:
-        total = (weights.into @ weights.Q.reshape(-1, weights.d)).T
-    return np.eye(len(total)) + total if residual else total
+        total = weights.into @ weights.Q.reshape(-1, weights.d)
+    return np.eye(weights.d) + total.T if residual else total.T
 
 
 def quotient_products(
@@ -114,24 +113,23 @@ def quotient_products(
     2 heads n d (n + d) operations a product with W [heads, d, d], 2 heads n r (n + 2 d) with
     factors.
     """
-    weights, B = head_weights(layer), quotient(stacked(layer.A)).astype(dtype)
-    P = None if weights.P is None else weights.P.astype(dtype)
-    weights = HeadWeights(P, weights.Q.astype(dtype))
+    given, B = head_weights(layer), quotient(stacked(layer.A)).astype(dtype)
+    P = None if given.P is None else given.P.astype(dtype)
+    weights = HeadWeights(P, given.Q.astype(dtype))
 
     def product(B: Array, weights: HeadWeights, y: Array) -> Array:
         moved: Array = through_heads(y, B, weights)
         return y + moved if residual else moved
 
-    turned = np.ascontiguousarray(B.swapaxes(1, 2))
-    return partial(product, B, weights), partial(product, turned, weights.transposed)
+    return partial(product, B, weights), partial(product, _turned(B), weights.transposed)
 
 
 def read_heads(A: Any, W: Any, X0: Any, residual: bool) -> tuple[Layer, Entries | None]:
     """`layer_of_heads` and X_0 [n, d], in fractions where every entry is given exactly."""
     start = None if X0 is None else read_entries(X0, "X0")
     pair = isinstance(W, tuple) and len(W) == 2
-    named = {"A": A} | ({"W_V": W[0], "W_O": W[1]} if pair else {"W": W})
-    values = [exact.plain(value, name) for name, value in named.items()]
+    weights = {"W_V": W[0], "W_O": W[1]} if pair else {"W": W}
+    values = [exact.plain(value, name) for name, value in ({"A": A} | weights).items()]
     given = [None if "float" in str(getattr(x, "dtype", "")) else _listed(x) for x in values]
     fractions = all(_depth(x) in (2, 3) and _is_exact(x) for x in given)
     if fractions and (start is None or start.written is not None):
@@ -178,16 +176,14 @@ def _heads_in_fractions(A: Any, *weights: Any) -> Layer:
     parts = []
     for i, (a, *w) in enumerate(zip(A, *weights, strict=True)):
         try:
-            if len(w) == 2:
-                parts.append(Layer.of(a, factors=(w[0], w[1])))
-            else:
-                parts.append(Layer.of(a, exact.transposed(exact.rows_of(w[0], "W"))))
+            H = None if len(w) == 2 else exact.transposed(exact.rows_of(w[0], "W"))
+            parts.append(Layer.of(a, H, factors=None if H else tuple(w)))
         except InputError as error:
             raise InputError(f"head {i}: {error}") from error
     shapes = [[M.floats.shape for M in head.given.values()] for head in parts]
     if any(shape != shapes[0] for shape in shapes):
         raise InputError("the heads have matrices of different sizes")
-    return parts[0] if len(parts) == 1 else ManyHeads.of_heads(tuple(parts), True)
+    return ManyHeads.of_heads(parts)
 
 
 def layer_of_heads(A: Any, W: Any) -> Layer:
@@ -200,13 +196,14 @@ def layer_of_heads(A: Any, W: Any) -> Layer:
             f"A has shape {list(checked.shape)} but the weights have {weights.heads} heads: A must "
             f"be [{weights.heads}, n, n]"
         )
-    parts = {"H": np.ascontiguousarray(Q.swapaxes(1, 2))} if P is None else {"W_V": P, "W_proj": Q}
+    parts = {"H": _turned(Q)} if P is None else {"W_V": P, "W_proj": Q}
     matrices = {"A": stacked(np.array(real_array(A, "A")))} | parts
-    heads = tuple(
-        Layer(checked[h], {name: Entries(M[h], None) for name, M in matrices.items()})
-        for h in range(weights.heads)
+    return ManyHeads.of_heads(
+        [
+            Layer(checked[h], {name: Entries(M[h], None) for name, M in matrices.items()})
+            for h in range(weights.heads)
+        ]
     )
-    return heads[0] if len(heads) == 1 else ManyHeads.of_heads(heads, True)
 
 
 @dataclass(frozen=True)
@@ -231,10 +228,8 @@ class HeadWeights:
     @cached_property
     def transposed(self) -> "HeadWeights":
         """W_h^T."""
-        Q = np.ascontiguousarray(self.Q.swapaxes(1, 2))
-        if self.P is None:
-            return HeadWeights(None, Q)
-        return HeadWeights(Q, np.ascontiguousarray(self.P.swapaxes(1, 2)))
+        Q = _turned(self.Q)
+        return HeadWeights(None, Q) if self.P is None else HeadWeights(Q, _turned(self.P))
 
     @cached_property
     def into(self) -> Array | None:
@@ -279,6 +274,11 @@ def head_weights(value: Any) -> HeadWeights:
     if W.ndim != 3 or W.shape[0] == 0:
         raise InputError(f"W has shape {list(W.shape)}; it must be [d, d] or [heads, d, d]")
     return HeadWeights(None, W)
+
+
+def _turned(M: Array) -> Array:
+    """Each of a stack transposed."""
+    return np.ascontiguousarray(M.swapaxes(1, 2))
 
 
 def stacked(x: Array) -> Array:

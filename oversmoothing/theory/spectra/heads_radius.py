@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,10 +41,9 @@ _DIXON, _FOLDS, _POWERS, _SINGLE = 3e-4, 14.0, 50, 1e-3
 class Radius:
     """A spectral radius.
 
-    value: None where it is not known. error: how far rounding or the residual may have moved it, of
-    Arnoldi's method a first-order estimate from the condition of the eigenvalue. method: 'dense',
-    'arnoldi', or 'powers': then value + error is a bound and value an estimate. reason: what kept
-    it from being known, or empty.
+    value: None where it is not known, for the `reason`. error: how far rounding or the residual may
+    have moved it, of Arnoldi's method a first-order estimate from the condition of the eigenvalue.
+    method: 'dense', 'arnoldi', or 'powers': then value + error is a bound and value an estimate.
     """
 
     value: float | None
@@ -67,8 +66,7 @@ def quotient_operator(layer: Layer, residual: bool = True) -> LinearOperator:
     forward, turned = (
         lambda y, f=f: f(y.reshape(shape)).ravel() for f in quotient_products(layer, residual)
     )
-    size = shape[0] * shape[1]
-    return LinearOperator((size, size), matvec=forward, rmatvec=turned, dtype=np.float64)
+    return LinearOperator((math.prod(shape),) * 2, forward, turned, dtype=np.float64)
 
 
 def quotient_radius(
@@ -77,8 +75,7 @@ def quotient_radius(
     """rho_Q, the spectral radius of `quotient_operator`; 0 for one token.
 
     Dense up to (n - 1) d = dense_size. Beyond, as far as tells it from the radius `beside`, where
-    that is easy; else by ARPACK: the eigenvalue of largest modulus among several, with its left
-    eigenvector for the condition, to a residual of 1e-9 of what the heads add to the identity. The
+    that is easy; else by ARPACK, to a residual of 1e-9 of what the heads add to the identity. The
     error does not see an eigenvalue that Arnoldi's method has not met.
     """
     size = (layer.n - 1) * layer.d
@@ -172,7 +169,7 @@ class _Krylov:
         self, product: Callable[[Array], Array], shape: tuple[int, int], shift: float
     ) -> None:
         self._product, self._shape, self._shift = product, shape, shift
-        start, most, self._count = _start(math.prod(shape)), _VECTORS[-1], 0
+        start, most, self._count = _start(math.prod(shape), np.float32), _VECTORS[-1], 0
         self._V, self._H = np.empty((most + 1, len(start)), np.float32), np.zeros((most + 1, most))
         self._V[0] = start / np.linalg.norm(start)
 
@@ -206,7 +203,7 @@ class _Krylov:
 def _power_bound(layer: Layer, residual: bool, below: float) -> float | None:
     """A bound of rho_Q below that; None where it takes too many powers."""
     product = quotient_products(layer, residual, np.float32)[0]
-    Y = _start(4 * (layer.n - 1) * layer.d).reshape(4, layer.n - 1, layer.d)
+    Y = _start((4, layer.n - 1, layer.d), np.float32)
     log = -math.log(_DIXON)
     for k in range(1, 2 * _POWERS):
         Y = product(Y)
@@ -218,15 +215,15 @@ def _power_bound(layer: Layer, residual: bool, below: float) -> float | None:
     return None
 
 
-def _start(size: int) -> Array:
-    return np.random.default_rng(2401_04301).standard_normal(size).astype(np.float32)
+def _start(size: int | tuple[int, ...], dtype: Any = np.float64) -> Array:
+    return np.random.default_rng(2401_04301).standard_normal(size).astype(dtype)
 
 
 def _arnoldi_radius(operator: LinearOperator, with_identity: bool) -> Radius:
     from scipy.sparse.linalg import ArpackError, eigs
 
     size = operator.shape[0]
-    start = np.random.default_rng(2401_04301).standard_normal(size)
+    start = _start(size)
     moved = operator.matvec(start) - (start if with_identity else 0.0)
     # Weak heads leave every eigenvalue near 1: relative to 1, any vector would be converged.
     added = min(1.0, float(np.linalg.norm(moved) / np.linalg.norm(start)))
@@ -252,9 +249,9 @@ def _judged(
     moved = operator.matvec(v.real) + (1j * operator.matvec(v.imag) if v.imag.any() else 0.0)
     residual = float(np.linalg.norm(moved - value * v) / np.linalg.norm(v))
     sensitivity = abs(np.vdot(w, v)) / float(np.linalg.norm(w) * np.linalg.norm(v))
-    rounding = EPS * len(v) ** 0.5 * abs(value)
+    rounding, size = EPS * len(v) ** 0.5 * abs(value), float(abs(value))
     error = np.inf if sensitivity == 0 else (residual + rounding) / sensitivity
-    if abs(largest - abs(value)) > error + 1e-8 * abs(value):
+    if abs(largest - size) > error + 1e-8 * size:
         reason = "Arnoldi's method found another largest eigenvalue for the transpose"
         return Radius(None, math.inf, "arnoldi", reason)
-    return Radius(float(abs(value)), float(error), "arnoldi")
+    return Radius(size, float(error), "arnoldi")
