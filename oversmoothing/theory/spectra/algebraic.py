@@ -31,10 +31,9 @@ _REFINED = 8
 class Factor:
     """An irreducible factor over Q of a characteristic polynomial: one Galois class of eigenvalues.
 
-    polynomial: primitive, with integer coefficients. multiplicity: of each of its roots.
-    jordan: sizes of the Jordan blocks of each root, largest first (the same for all roots, since
-    Galois conjugation permutes them). near: where they are known, balls of a given precision among
-    which all the roots are.
+    polynomial: primitive, with integer coefficients. multiplicity: of each of its roots. jordan:
+    sizes of the Jordan blocks of each root, largest first. near: where they are known, balls of a
+    given precision among which all the roots are.
     """
 
     polynomial: flint.fmpz_poly
@@ -71,10 +70,9 @@ class Factor:
                 else:
                     roots: list[Any] = self.polynomial.complex_roots()
                     balls = [root for root, _ in roots]
-                reference = self._roots.get(64)
-                if reference is not None:
+                if 64 in self._roots:
                     # Isolating balls: each finer one overlaps exactly one of the coarse ones.
-                    balls = [next(f for f in balls if f.overlaps(r)) for r in reference]
+                    balls = [next(f for f in balls if f.overlaps(r)) for r in self._roots[64]]
             self._roots[bits] = balls
         return self._roots[bits]
 
@@ -142,22 +140,14 @@ class Factor:
 
     @cached_property
     def conjugate_index(self) -> list[int]:
-        """For each root the index of its complex conjugate (itself where it is real).
-
-        Parts are compared as they are: to mirror a ball rounds it, and it may then meet the balls
-        of other roots as well, which are as close to it as they like.
-        """
-        if self.degree == 1:
-            return [0]
+        """For each root the index of its complex conjugate (itself where it is real)."""
         roots = self.roots(64)
-        return [
-            next(
-                k
-                for k, other in enumerate(roots)
-                if other.real.overlaps(root.real) and (other.imag + root.imag).contains(0)
-            )
-            for root in roots
-        ]
+
+        # Parts are compared as they are: to mirror a ball rounds it, and it may then meet others.
+        def mirrored(x: flint.acb, y: flint.acb) -> bool:
+            return bool(x.real.overlaps(y.real) and (x.imag + y.imag).contains(0))
+
+        return [next(k for k, y in enumerate(roots) if mirrored(y, x)) for x in roots]
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,9 @@ as roots of u - t v. Smith's discs enclose them: with distinct x_i, every root o
 D |P(x_i)| / |lead prod_{j != i} (x_i - x_j)| of some x_i, and each connected component of discs
 holds as many roots as discs.
 
-R >= 0 with R 1 = 1 is to streams what attention is to tokens: in any norm max_{k,l} ||x_k - x_l||
-contracts by Dobrushin's tau(R) = max_{k,l} sum_j |R_kj - R_lj| / 2 a layer, whatever the branch,
-where p is a multiple of 1. Over layers the product R_L ... R_1 has a tau of its own, at most the
-product of theirs, and attained by some start.
+Where R >= 0, R 1 = 1 and p is a multiple of 1, max_{k,l} ||x_k - x_l|| contracts in any norm by
+Dobrushin's tau(R) = max_{k,l} sum_j |R_kj - R_lj| / 2 a layer, whatever the branch; over layers by
+tau(R_L ... R_1), at most the product of theirs, and attained by some start.
 """
 
 from bisect import bisect_left
@@ -26,6 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from itertools import combinations
+from math import prod
 from typing import Any
 
 import flint
@@ -36,7 +36,13 @@ from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers import exact as exact
 from oversmoothing.theory.numbers.exact import Matrix, identity, to_flint
 from oversmoothing.theory.numbers.rounding import around, at_precision, doublings, largest
-from oversmoothing.theory.spectra.algebraic import Eigenvalue, Factor, apart, squared_modulus
+from oversmoothing.theory.spectra.algebraic import (
+    Eigenvalue,
+    Factor,
+    apart,
+    eigenvalues,
+    squared_modulus,
+)
 from oversmoothing.theory.spectra.blocks import clusters
 from oversmoothing.theory.spectra.chains import companion
 from oversmoothing.theory.streams.streams import Mixing, factors_of, make_mixing, roots_of
@@ -57,12 +63,10 @@ def compare_moduli(x: Eigenvalue, y: Eigenvalue) -> int | None:
         return 0
     if sign := apart(x, y, _FIRST, _FINE):
         return sign
-    first, second = (_as_root(z) for z in (x, y))
+    first, second = map(_as_root, (x, y))
     if first is None or second is None:
         return None
-    if first == second:
-        return 0
-    return apart(x, y, 2 * _FINE, _MOST) or None
+    return 0 if first == second else apart(x, y, 2 * _FINE, _MOST) or None
 
 
 def largest_modulus(values: list[Eigenvalue]) -> tuple[list[Eigenvalue], bool]:
@@ -71,26 +75,18 @@ def largest_modulus(values: list[Eigenvalue]) -> tuple[list[Eigenvalue], bool]:
     return best, decided
 
 
-Coefficients = tuple[int, ...]
-
-
-def _key(factor: Factor) -> Coefficients:
-    return tuple(int(c) for c in factor.polynomial.coeffs())
-
-
-def _as_root(x: Eigenvalue) -> tuple[Coefficients, int] | None:
-    """Which root |x|^2 is, of which irreducible polynomial; None where there are too many."""
-    polynomials = _squares(_key(x.factor), x.is_real)
+def _as_root(x: Eigenvalue) -> tuple[str, int] | None:
+    """The key of |x|^2 among algebraic numbers; None where there are too many."""
+    polynomials = _squares(tuple(map(int, x.factor.polynomial.coeffs())), x.is_real)
     if polynomials is None:
         return None
     for bits in doublings(_FIRST, _MOST):
         with at_precision(bits):
             ball = squared_modulus(x, bits)
             near = [
-                (_key(factor), k)
-                for factor in polynomials
-                for k, root in enumerate(factor.roots(bits))
-                if root.overlaps(flint.acb(ball))
+                root.key
+                for root in eigenvalues(polynomials)
+                if root.ball(bits).overlaps(flint.acb(ball))
             ]
         if len(near) == 1:
             return near[0]
@@ -98,7 +94,7 @@ def _as_root(x: Eigenvalue) -> tuple[Coefficients, int] | None:
 
 
 @lru_cache(maxsize=256)
-def _squares(coefficients: Coefficients, real: bool) -> list[Factor] | None:
+def _squares(coefficients: tuple[int, ...], real: bool) -> list[Factor] | None:
     """Irreducible polynomials, one of which has |x|^2 as a root, x a (real) root of the given."""
     degree = len(coefficients) - 1
     number = degree if real else degree * (degree - 1) // 2
@@ -156,9 +152,9 @@ _BALL_BITS = 160
 class EnclosedRadii:
     """Balls around three radii: what both families share for certain, and what each adds.
 
-    shared: idle eigenvalues, and the family t = 0 where H is singular for certain. consensus,
-    quotient: the active eigenvalues of each. repeated: the eigenvalue 1 of A repeats, so that the
-    quotient has all that consensus has, beside what `quotient` holds. zero: H has the eigenvalue 0.
+    shared: idle eigenvalues, and the family t = 0 where H has the eigenvalue 0 for certain (zero).
+    consensus, quotient: the active eigenvalues of each. repeated: the eigenvalue 1 of A repeats, so
+    that the quotient has all that consensus has, beside what `quotient` holds.
     """
 
     shared: flint.arb
@@ -169,19 +165,15 @@ class EnclosedRadii:
 
     @property
     def rho_consensus(self) -> flint.arb:
-        """A ball around rho_C."""
         return largest([self.shared, self.consensus])
 
     @property
     def rho_quotient(self) -> flint.arb:
-        """A ball around rho_Q."""
-        return largest([self.shared, self.quotient, *([self.consensus] if self.repeated else [])])
+        return largest([self.shared, self.quotient, *[self.consensus] * self.repeated])
 
     def outcome(self) -> Outcome:
-        """The verdict, UNDECIDED where the balls overlap.
-
-        It is a tie where neither side exceeds what they share.
-        """
+        """The verdict: a tie where neither side exceeds what they share, UNDECIDED where the balls
+        overlap."""
         c, q = self.consensus, self.quotient
         if q > c and q > self.shared:
             return Outcome.NON_SMOOTHING
@@ -249,8 +241,7 @@ def largest_root(polynomial: flint.acb_poly) -> flint.arb:
     spread = 1e-9 * max(1.0, float(np.abs(roots).max(initial=0.0)))
     points = start = [flint.acb(complex(z)) for z in _apart(roots, spread)]
     for _ in range(8):
-        points = [x - _weierstrass(middle, points, i) for i, x in enumerate(points)]
-        points = [x.mid() for x in points]
+        points = [(x - _weierstrass(middle, points, i)).mid() for i, x in enumerate(points)]
         if not all(x.is_finite() for x in points):
             points = start
             break
@@ -266,11 +257,8 @@ def largest_root(polynomial: flint.acb_poly) -> flint.arb:
 
 def _weierstrass(P: flint.acb_poly, points: list[flint.acb], i: int) -> flint.acb:
     """P(x_i) / prod_{j != i} (x_i - x_j)."""
-    product = flint.acb(1)
-    for j, y in enumerate(points):
-        if j != i:
-            product = product * (points[i] - y)
-    return P(points[i]) / product
+    gaps = (points[i] - y for j, y in enumerate(points) if j != i)
+    return P(points[i]) / prod(gaps, start=flint.acb(1))
 
 
 def _apart(values: Complex, spread: float) -> list[complex]:
@@ -369,12 +357,12 @@ _MOST_STATES = 64
 
 def may_outgrow(mixing: Mixing, H: Matrix, A: Matrix, dominant: list[Eigenvalue]) -> bool:
     """Whether a largest mode may have a Jordan block, so that what has its modulus may be less."""
-    keys = {_key(x.factor) for x in dominant}
+    keys = {x.factor.text for x in dominant}
     for layer in mixing.families(H, A):
         if len(layer) > _MOST_STATES:
             return True
         least = factors_of(to_flint(layer).minpoly())
-        if any(factor.multiplicity > 1 and _key(factor) in keys for factor in least):
+        if any(factor.multiplicity > 1 and factor.text in keys for factor in least):
             return True
     return False
 

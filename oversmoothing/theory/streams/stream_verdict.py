@@ -52,8 +52,7 @@ def stream_verdict(case: Streams, certified: bool = False, agree_to: float = 1e-
 
     Raises `InputError` unless 0 < agree_to < 1.
     """
-    asked, layer = case.asked, case.layer
-    mixing = case.mixing
+    asked, layer, mixing = case.asked, case.layer, case.mixing
     known: dict[str, Any] = {"agree_to": agree_to, "band": safe_band(asked)}
     if "row-stochastic" in mixing.kinds and mixing.keeps_equal_streams is not None:
         known["agree_from"] = agreement_depth(mixing, agree_to)

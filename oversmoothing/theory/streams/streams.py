@@ -4,7 +4,6 @@ The operator R (x) I + (p q^T) (x) H (x) A has the eigenvalues of the families R
 a_i, and det(mu - R - t p q^T) = chi(mu) - t N(mu) with chi = det(mu - R), N = q^T adj(mu - R) p.
 What divides both, g = gcd(chi, N), stands in every family: its roots are idle. The rest is u(mu) =
 t v(mu), u = chi/g, v = N/g. All of it is exact: R, p and q are fractions, those of binary64 too.
-`Streams` are a layer and a mixing, as read from JSON or given.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,8 +65,6 @@ class Mixing:
     @cached_property
     def idle(self) -> flint.fmpq_poly:
         """g, monic: its roots are eigenvalues whatever attention and H are."""
-        if not self.numerator:
-            return self.characteristic
         return self.characteristic.gcd(self.numerator)
 
     @cached_property
@@ -181,17 +178,17 @@ def make_mixing(R: Any, p: Any = None, q: Any = None, claimed: str | None = None
         raise InputError(f"R mixes {s} streams: {MOST_STREAMS} are the most here")
     given = {"p": [1] * s if p is None else p, "q": [Fraction(1, s)] * s if q is None else q}
     vectors = {name: read_entries([_vector(value, name, s)], name) for name, value in given.items()}
-    everything = [read, *vectors.values()]
-    for name, entries in zip(("R", "p", "q"), everything, strict=True):
+    everything = {"R": read} | vectors
+    for name, entries in everything.items():
         if not np.isfinite(entries.floats).all():
             raise InputError(f"{name} has entries that are NaN or infinite: replace them")
         if np.abs(entries.floats).max() > _LARGEST:
             raise InputError(f"{name} has an entry beyond {_LARGEST:g}: scale it")
-    is_exact = all(entries.written is not None for entries in everything)
+    is_exact = all(entries.written is not None for entries in everything.values())
     matrix = read.fractions
     tolerance = Fraction(0) if is_exact else Fraction(row_sum_tolerance(s))
     kinds = tuple(kind for kind in KINDS if not _why_not(kind, matrix, tolerance))
-    if claimed is not None and claimed not in KINDS:
+    if claimed not in (None, *KINDS):
         raise InputError(f"mixing '{claimed}' is none of {', '.join(KINDS)}")
     if claimed is not None and claimed not in kinds:
         raise InputError(f"R is not {claimed}: {_why_not(claimed, matrix, tolerance)}")
@@ -236,10 +233,8 @@ def _why_not(kind: str, R: Matrix, tolerance: Fraction) -> str:
     for k, j in product(range(s), repeat=2):
         if R[k][j] < 0:
             return f"R[{k}, {j}] = {_short(R, k, j)} is negative"
-    tables = [("row", R)]
-    if kind == "doubly-stochastic":
-        tables.append(("column", exact.transposed(R)))
-    for name, table in tables:
+    tables = {"row": R} | ({"column": exact.transposed(R)} if kind == "doubly-stochastic" else {})
+    for name, table in tables.items():
         for k, row in enumerate(table):
             total = sum(row, Fraction(0))
             if abs(total - 1) > tolerance:
