@@ -51,9 +51,7 @@ _MASS = 1 / 64
 def closed_classes(A: Array) -> list[NDArray[np.intp]]:
     """The closed communicating classes of a row-stochastic A [n, n], as index arrays.
 
-    Their number is the multiplicity of the eigenvalue 1: it is decided by which entries are zero,
-    exactly, whatever the rounding of the others. A > 0 has one class, a causal A has {0}, the
-    identity has n.
+    Their number is the multiplicity of the eigenvalue 1. Zero entries alone decide, exactly.
     """
     return [S for S, closed in parts(A > 0) if closed]
 
@@ -80,8 +78,7 @@ def _irreducible_stationary(A: Array) -> Array:
     result: Array = _eliminated(A[None])[0]
     if np.isfinite(result).all():
         return result
-    mixed = _mixing_stationary(A)
-    if mixed is not None:
+    if (mixed := _mixing_stationary(A)) is not None:
         return mixed
     if len(A) > _SMALL_IN_FRACTIONS:
         raise InputError(
@@ -94,10 +91,8 @@ def _irreducible_stationary(A: Array) -> Array:
 
 def _eliminated(A: Array) -> Array:
     """pi [m, n] of each of a stack of irreducible A [m, n, n], of floats or of balls, by the GTH
-    elimination (Grassmann, Taksar, Heyman 1985).
-
-    State reduction without a single subtraction: each entry of pi has a small relative error even
-    where A is nearly reducible and an eigenvector solver loses it.
+    elimination (Grassmann, Taksar, Heyman 1985): without a subtraction, so that each entry has a
+    small relative error even where A is nearly reducible.
     """
     P, pi, n = A.copy(), np.ones(A.shape[:-1], A.dtype), A.shape[-1]
     with np.errstate(all="ignore"):
@@ -118,17 +113,15 @@ def _eliminated(A: Array) -> Array:
 def _mixing_stationary(A: Array) -> Array | None:
     """pi of an A that forgets where it started within a few steps; None for any other.
 
-    x -> x A adds positive numbers only, so it keeps entries relatively accurate as the elimination
-    does. With the mass m = sum_j min_i A_ij > 0 each step shrinks differences by 1 - m at least
-    (Doeblin), so that a small step means a small error: no slow mode can hide.
+    x -> x A adds positive numbers only, too. With the mass m = sum_j min_i A_ij > 0 each step
+    shrinks differences by 1 - m at least (Doeblin): a small step means a small error.
     """
     if A.min(axis=0).sum() < _MASS:
         return None
-    eps = float(np.finfo(np.float64).eps)
     x: Array = A.mean(axis=0)
     for _ in range(_STEPS):
         x, before = x @ A, x
-        if (np.abs(x - before) <= 8 * eps * x).all():
+        if (np.abs(x - before) <= 16 * UNIT * x).all():
             return np.asarray(x / x.sum())
     return None
 
@@ -143,14 +136,12 @@ def stationary_distribution(A: Array) -> Array:
     (T1f) and not 1/eps. (Sums alone do not tell: those of [[1, 0], [1e-20, 1]] round to 1.)
     """
     n = len(A)
-    rounding = n * float(np.finfo(np.float64).eps)
+    rounding = 2 * n * UNIT
     balanced = bool(np.abs(A.sum(axis=0) - 1).max() <= rounding)
     if balanced and A.min(axis=0).sum() >= _MASS:
         return np.full(n, 1.0 / n)
-    if n > _SMALL:
-        mixed = _mixing_stationary(A)
-        if mixed is not None:
-            return mixed
+    if n > _SMALL and (mixed := _mixing_stationary(A)) is not None:
+        return mixed
     pi = np.zeros(n)
     classes = closed_classes(A)
     for members in classes:
@@ -164,13 +155,10 @@ def stationary_distribution(A: Array) -> Array:
 
 
 def stationary_distributions(A: Array) -> Array:
-    """`stationary_distribution` of each of a stack A [m, n, n], in [m, n].
-
-    What is positive, small and not balanced is eliminated together, without a subtraction as one by
-    one; the others go by themselves.
-    """
+    """`stationary_distribution` of each of a stack A [m, n, n], in [m, n]; those that are positive,
+    small and not balanced together."""
     n = A.shape[-1]
-    balanced = np.abs(A.sum(axis=-2) - 1).max(axis=-1) <= n * float(np.finfo(np.float64).eps)
+    balanced = np.abs(A.sum(axis=-2) - 1).max(axis=-1) <= 2 * n * UNIT
     together = (A > 0).all(axis=(-2, -1)) & ~balanced & (n <= _SMALL)
     pi = np.ones(A.shape[:-1])
     pi[together] = _eliminated(A[together])
@@ -186,18 +174,15 @@ def class_families(A: Array) -> tuple[Array, Array]:
     token ends in class k: Pi W = I, and the columns of W sum to the vector of ones.
     """
     n, classes = len(A), closed_classes(A)
+    if len(classes) == 1:
+        return stationary_distribution(A)[None, :], np.ones((n, 1))
     means, absorbed = np.zeros((len(classes), n)), np.zeros((n, len(classes)))
-    transient = np.ones(n, dtype=bool)
     for k, members in enumerate(classes):
         means[k, members] = _irreducible_stationary(A[np.ix_(members, members)])
         absorbed[members, k] = 1.0
-        transient[members] = False
-    if len(classes) == 1:
-        return stationary_distribution(A)[None, :], np.ones((n, 1))
-    if transient.any():
-        steps = A[transient] @ absorbed
-        inside = A[np.ix_(transient, transient)]
-        absorbed[transient] = np.linalg.solve(np.eye(len(inside)) - inside, steps)
+    transient = ~absorbed.any(axis=1)
+    inside, steps = A[np.ix_(transient, transient)], A[transient] @ absorbed
+    absorbed[transient] = np.linalg.solve(np.eye(len(inside)) - inside, steps)
     return means, absorbed
 
 
@@ -207,10 +192,8 @@ def perron_deviation(pi: Array) -> float:
 
 
 def complement_basis(n: int) -> Array:
-    """Q [n, n-1]: orthonormal columns orthogonal to 1, from a Householder reflector.
-
-    The reflector that sends 1/sqrt(n) to -e_1 is symmetric and costs no factorisation.
-    """
+    """Q [n, n-1]: orthonormal columns orthogonal to 1, from the Householder reflector that sends
+    1/sqrt(n) to -e_1."""
     u = np.full(n, 1.0 / np.sqrt(n))
     u[0] += 1.0
     return np.ascontiguousarray((np.eye(n) - np.outer(u, u) / u[0])[:, 1:])
@@ -219,9 +202,8 @@ def complement_basis(n: int) -> Array:
 def quotient(A: Array) -> Array:
     """B = Q^T A Q, [..., n-1, n-1], for A [..., n, n] (T1c), in O(n^2).
 
-    A is centred first: P A and A differ by 1 1^T A / n, which Q^T removes anyway, and centring
-    keeps the entries of a nearly uniform A from cancelling in the product. Sums of rows and columns
-    stay in, though they are 0 up to rounding: Q^T and Q remove what is the same in all of them.
+    A is centred first, which Q^T removes anyway: entries of a nearly uniform A do not cancel in the
+    product. Sums of rows and columns stay in, though they are 0 up to rounding.
     """
     side = np.sqrt(A.shape[-1])
     C = A - A.mean(axis=-2, keepdims=True)
@@ -300,10 +282,7 @@ def shares(row: Iterable[flint.arb | None]) -> list[flint.arb]:
 
 
 def stationary_balls(A: flint.arb_mat, closed: Sequence[Sequence[int]]) -> list[flint.arb]:
-    """pi with pi^T A = pi^T, pi^T 1 = 1 in balls; the mean over the given closed classes.
-
-    By the elimination of `_eliminated`: each entry keeps the relative accuracy of those of A.
-    """
+    """pi with pi^T A = pi^T, pi^T 1 = 1 in balls; the mean over the given closed classes."""
     table, pi = np.array(A.tolist(), dtype=object), [flint.arb(0)] * A.nrows()
     for members in closed:
         weights = _eliminated(table[np.ix_(members, members)][None])[0]

@@ -87,15 +87,14 @@ def read_entries(value: Any, name: str, *, masks: bool = False) -> Entries:
     ready = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim == 2
     if ready and value.size:
         return Entries(np.array(value, order="C"), None)
+
+    def entry(x: Any, where: str) -> Any:
+        if masks and _is_mask(x):
+            return None
+        return float(x) if isinstance(x, float | np.floating) else to_fraction(x, where)
+
     rows = [
-        [
-            None
-            if masks and _is_mask(x)
-            else float(x)
-            if isinstance(x, float | np.floating)
-            else to_fraction(x, f"{name}[{i}, {j}]")
-            for j, x in enumerate(row)
-        ]
+        [entry(x, f"{name}[{i}, {j}]") for j, x in enumerate(row)]
         for i, row in enumerate(rows_of(value, name))
     ]
     try:
@@ -104,9 +103,8 @@ def read_entries(value: Any, name: str, *, masks: bool = False) -> Entries:
         raise InputError(
             f"{name} has an entry beyond the range of binary64 (1.8e308): scale the matrix"
         ) from error
-    if any(isinstance(x, float) for row in rows for x in row):
-        return Entries(floats, None)
-    return Entries(floats, [[x if isinstance(x, Fraction) else None for x in row] for row in rows])
+    some = any(isinstance(x, float) for row in rows for x in row)
+    return Entries(floats, None if some else rows)
 
 
 def _is_mask(entry: Any) -> bool:
@@ -119,10 +117,9 @@ class Layer:
     (`spectra.heads.layer_of_heads`) A [heads, n, n] and H [heads, d, d].
 
     given: the matrices as they were given, by name: "A" or "logits", "H" or "W_V" and "W_proj".
-    numbers: "fractions" where every entry was given exactly (logits too), else
-    "binary64". The fractions (`rational_*`) are exact in both: those of binary64 input are its
-    binary values, with the rows of A divided by their sums. For logits `rational_A` is a matrix
-    near A, not A.
+    numbers: "fractions" where every entry was given exactly (logits too), else "binary64". The
+    fractions (`rational_*`) of binary64 input are its binary values, with the rows of A divided by
+    their sums; for logits `rational_A` is a matrix near A.
     """
 
     A: Array
@@ -177,9 +174,8 @@ class Layer:
     @property
     def factors(self) -> tuple[Array, Array] | None:
         """(W_V [*heads, d, r], W_proj [*heads, r, d]), where H was given so."""
-        return (
-            None if "H" in self.given else (self.given["W_V"].floats, self.given["W_proj"].floats)
-        )
+        given = self.given
+        return None if "H" in given else (given["W_V"].floats, given["W_proj"].floats)
 
     @cached_property
     def positive(self) -> NDArray[np.bool_]:

@@ -1,10 +1,7 @@
 """Exact numbers: fractions in, fractions or bounds out, and the bridge to FLINT's matrices.
 
-Strings ("3/4", "0.75"), integers and `Fraction`s are exact. A binary64 number is exact too, but as
-what it is: A then means A_ij / sum_k A_ik, so that rounding in the row sums is no obstacle.
-
-A matrix is nested lists of `Fraction`; products go through FLINT. Text as matrices:
-`theory.proofs.instances`.
+Strings ("3/4", "0.75"), integers, `Fraction`s and binary64 numbers are exact. A matrix is nested
+lists of `Fraction`; products go through FLINT. Text as matrices: `theory.proofs.instances`.
 """
 
 from __future__ import annotations
@@ -53,8 +50,8 @@ def plain(value: Any, name: str) -> Any:
     """An array of any library (numpy, torch, pandas) as numpy's, in this machine's byte order; what
     is none, as nested lists, as it is.
 
-    No number changes: bfloat16 becomes float32, and longdouble becomes float64 where every number
-    has room in it. Raises `InputError` for masked entries, and for all that holds no plain numbers.
+    No number changes: bfloat16 becomes float32, longdouble float64. Raises `InputError` where that
+    has no room for a number, for masked entries, and for what holds no plain numbers.
     """
     if hasattr(value, "detach"):
         refuse_odd_tensor(value, name)
@@ -88,17 +85,15 @@ def rows_of(value: Any, name: str) -> list[list[Any]]:
         value = value.tolist()
     if not isinstance(value, Sequence) or isinstance(value, str | bytes) or len(value) == 0:
         raise InputError(f"{name} must be a matrix: a list of rows, each a list of numbers")
-    rows = []
     for i, row in enumerate(value):
         if not isinstance(row, Sequence) or isinstance(row, str | bytes):
             raise InputError(
                 f"{name}[{i}] must be a row, a list of numbers; write a column vector as [[1], [2]]"
             )
-        rows.append(list(row))
-    lengths = {len(row) for row in rows}
+    lengths = set(map(len, value))
     if len(lengths) != 1 or 0 in lengths:
         raise InputError(f"{name} is ragged or empty: its rows have lengths {sorted(lengths)}")
-    return rows
+    return [list(row) for row in value]
 
 
 def has_symbols(value: Any) -> bool:
@@ -109,9 +104,8 @@ def has_symbols(value: Any) -> bool:
         return any(map(has_symbols, value))
     if getattr(value, "dtype", None) is not None:
         return bool(value.dtype == object) and has_symbols(value.tolist())
-    if not isinstance(value, list):
-        return False
-    entries = (x for row in value if isinstance(row, list | tuple) for x in row)
+    rows = value if isinstance(value, list) else ()
+    entries = (x for row in rows if isinstance(row, list | tuple) for x in row)
     return any(getattr(x, "free_symbols", None) for x in entries)
 
 
@@ -156,9 +150,7 @@ def to_float(matrix: Matrix) -> NDArray[np.float64]:
 
 def to_flint(matrix: Sequence[Sequence[Fraction]]) -> flint.fmpq_mat:
     """The same matrix as FLINT's fmpq_mat."""
-    return flint.fmpq_mat(
-        [[flint.fmpq(entry.numerator, entry.denominator) for entry in row] for row in matrix]
-    )
+    return flint.fmpq_mat([[flint.fmpq(x.numerator, x.denominator) for x in row] for row in matrix])
 
 
 def from_flint(matrix: flint.fmpq_mat) -> Matrix:
