@@ -1,13 +1,13 @@
 """Rates per layer, the effective rank they lead to (T4c, T5), and depth bounds (T5d).
 
 Of rates spectra come in as plain arrays: `a` [n-1] the eigenvalues of attention without one copy of
-1 (T1c), `h` [d] those of H = W^T. Depth bounds hold at every depth: when smoothing is certain, and
-floors below it; in float64, and the certified depth L*(eps) once more with every constant enclosed
-in balls.
+1 (T1c), `h` [d] those of H = W^T. Depth bounds hold at every depth, in float64; the certified depth
+L*(eps) also with every constant enclosed in balls.
 """
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -202,12 +202,9 @@ def certified_depth_in_balls(
     decide: not SMOOTHING, repeated eigenvalues of B or H, no content found.
     """
     for bits in (256, 1024):
-        with at_precision(bits):
-            try:
-                return _depth(A, H, X0, eps)
-            except (ValueError, ZeroDivisionError):
-                # Eigenvalues or eigenvectors that are not told apart in so many bits.
-                continue
+        # Eigenvalues or eigenvectors may not be told apart in so many bits.
+        with at_precision(bits), suppress(ValueError, ZeroDivisionError):
+            return _depth(A, H, X0, eps)
     return None
 
 
@@ -262,10 +259,8 @@ def _depth(A: Matrix, H: Matrix, X0: Matrix, eps: Fraction) -> CertifiedDepth | 
         if not (content > 0 and lower_c > upper_q):
             continue
         K = kappa_h * kappa_b * hfc * norm(z) / (flint.arb(n).sqrt() * content)
-        rate, target = upper_q / lower_c, K * (1 + k * e) / e
-        if target <= 1:
-            depth = 0
-        else:
+        rate, target, depth = upper_q / lower_c, K * (1 + k * e) / e, 0
+        if not target <= 1:
             # Not log 0: where n > 1 balls show no multiplier to be 0, and n = 1 has K = 0.
             layers = (-target.log() / rate.log() + 1e-9).upper().ceil().unique_fmpz()
             if layers is None:

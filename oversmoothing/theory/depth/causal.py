@@ -81,12 +81,13 @@ class CausalStates:
         # Without the residual the modes of nearly equal A_ii differ by their ratio.
         limit = self._limit(diagonal, deepest) if residual else flint.fmpq(0)
         self._groups = clusters(diagonal, limit)
-        self._label, self._centre, self._off = [0] * n, [flint.fmpq(0)] * n, [flint.fmpq(0)] * n
+        self._label, self._off = [0] * n, [flint.fmpq(0)] * n
+        self._centre: list[flint.fmpq] = []
         for k, group in enumerate(self._groups):
             low, high = (f(diagonal[i] for i in group) for f in (min, max))
+            self._centre.append((low + high) / 2)
             for i in group:
-                self._label[i], self._centre[i] = k, (low + high) / 2
-                self._off[i] = diagonal[i] - self._centre[i]
+                self._label[i], self._off[i] = k, diagonal[i] - self._centre[k]
 
     def _limit(self, diagonal: list[flint.fmpq], deepest: int) -> flint.fmpq:
         """How far apart A_ii may lie in one cluster: L |h| times it is small beside |mu|."""
@@ -115,11 +116,10 @@ class CausalStates:
 
     def _parts(self, q: flint.arb_mat, bits: int) -> Parts:
         first, *rest = q.tolist()
-        last = rest[-1]
-        zero = [flint.arb(0)] * len(first)
-        y = [[x - z for x, z in zip(row, last, strict=True)] for row in [zero, *rest[:-1]]]
+        away = [[flint.arb(0)] * len(first), *rest]
+        y = [[x - z for x, z in zip(row, away[-1], strict=True)] for row in away[:-1]]
         mean = [x + sum(z, flint.arb(0)) / self.n for x, *z in zip(first, *rest, strict=True)]
-        tokens = [[x + z for x, z in zip(first, row, strict=True)] for row in [zero, *rest]]
+        tokens = [[x + z for x, z in zip(first, row, strict=True)] for row in away]
         return Parts(_known(y, bits), _known([mean], bits), [_known([x], bits) for x in tokens])
 
     def _form(self, bits: int) -> None:
@@ -162,7 +162,7 @@ class CausalStates:
             self._chain[self._label[i]] = max(self._chain[self._label[i]], path[i])
 
     def _mu(self, group: int, h: flint.acb) -> flint.acb:
-        return self._kappa + flint.arb(self._centre[self._groups[group][0]]) * h
+        return self._kappa + flint.arb(self._centre[group]) * h
 
     def _states(self, depths: list[int]) -> list[flint.arb_mat]:
         """q_L at the depths, at the precision of the context."""
@@ -248,11 +248,10 @@ class CausalStates:
                 h = [[h * (i == j) for j in range(len(values))] for i, h in enumerate(values)]
                 product = product * (M + matrix(h))
             image = dict(zip(fed, product.tolist(), strict=True))
-        own = [i for i in rows if i in X]
-        if own and M is not None:
+        if M is not None and (own := [i for i in rows if i in X]):
             moved = (matrix([X[i] for i in own]) * M).tolist()
             for i, row in zip(own, moved, strict=True):
-                before, a = image.get(i, [0] * len(row)), flint.arb(self._centre[i])
+                before, a = image.get(i, [0] * len(row)), flint.arb(self._centre[self._label[i]])
                 image[i] = [x + a * y for x, y in zip(before, row, strict=True)]
         return image
 
@@ -262,7 +261,7 @@ class CausalStates:
         with at_precision(64):
             U = flint.arb_mat([[abs(self._N[i][j]) * (j != i) for j in members] for i in members])
             off = _largest(flint.arb(self._off[i]) for i in members).upper()
-            a = abs(flint.arb(self._centre[members[0]]))
+            a = abs(flint.arb(self._centre[group]))
             h, rho = _largest(basis.values).upper(), self._rho[group].upper()
             v = flint.arb_mat([[sum(map(abs, self._C[i]), flint.arb(0))] for i in members])
             total, M = v * 0, basis.M
@@ -288,12 +287,11 @@ def _largest(values: Iterable[Any]) -> flint.arb:
 
 def _reached(W: flint.fmpq_mat, X0: flint.fmpq_mat) -> list[int]:
     """The features that X_0 has or that W brings in, one at least: all others stay 0."""
-    d = W.nrows()
-    features = {j for j in range(d) if any(X0[i, j] != 0 for i in range(X0.nrows()))}
-    fresh = features
+    features: set[int] = set()
+    fresh = {j for row in X0.tolist() for j, x in enumerate(row) if x != 0}
     while fresh:
-        fresh = {j for i in fresh for j in range(d) if W[i, j] != 0} - features
-        features = features | fresh
+        features |= fresh
+        fresh = {j for i in fresh for j in range(W.nrows()) if W[i, j] != 0} - features
     return sorted(features) or [0]
 
 

@@ -3,10 +3,10 @@
 What is equal or repeated is decided in fractions; all else is enclosed.
 """
 
-import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise, product
 from typing import Any
 
 import flint
@@ -107,12 +107,10 @@ def _packed(columns: Rows, rows: Rows, blocks: Any) -> Features:
     indices = [index for _, m, index, _ in blocks for _ in range(m)]
     M: Any = None
     if max(indices) > 1:
-        M = flint.acb_mat(len(values), len(values))
-        first = 0
+        M, first = flint.acb_mat(len(values), len(values)), 0
         for h, m, _, full in blocks:
-            for i in range(m if full is not None else 0):
-                for j in range(m):
-                    M[first + i, first + j] = full[i, j] - (h if i == j else 0)
+            for i, j in product(range(m if full is not None else 0), repeat=2):
+                M[first + i, first + j] = full[i, j] - (h if i == j else 0)
             first += m
     # A pair stands for both: X = 2 Re(C left).
     twice = [[x * (1 + (h.imag != 0)) for x in row] for h, row in zip(values, rows, strict=True)]
@@ -133,7 +131,7 @@ def clusters(values: Sequence[flint.fmpq], limit: flint.fmpq) -> list[list[int]]
         if values[group[-1]] - values[group[0]] <= limit:
             groups.append(sorted(group))
             continue
-        gaps = [values[j] - values[i] for i, j in itertools.pairwise(group)]
+        gaps = [values[j] - values[i] for i, j in pairwise(group)]
         cut = gaps.index(max(gaps)) + 1
         pending += [group[:cut], group[cut:]]
     return groups

@@ -78,12 +78,11 @@ class FeatureModes:
     ) -> None:
         self.P, self.Q = P, Q
         if H is not None:
-            self.name, matrix = "H", H
+            self.name, self._matrix = "H", H
         else:
             assert P is not None and Q is not None
-            self.name, matrix = "the core W_proj W_V of the head", (Q @ P).T
-        self._matrix = matrix
-        self.basis = Eigenbasis(matrix, self._residual, solver)
+            self.name, self._matrix = "the core W_proj W_V of the head", (Q @ P).T
+        self.basis = Eigenbasis(self._matrix, self._residual, solver)
         if H is not None and len(H) == 1:
             self.basis.error[:] = 0.0  # the eigenvalue of a number is that number
 
@@ -324,19 +323,16 @@ def closed_form(*, A: Any, H: Any, X0: Any, depths: Iterable[int]) -> list[round
     Raises `InputError` where H or the quotient B has no well-conditioned eigenbasis.
     """
     attention, value = check_attention(A), check_square(H)
-    n, d = len(attention), len(value)
-    start = check_states(X0, n, d)
+    start = check_states(X0, len(attention), len(value))
     tokens = TokenModes(attention)
     form = ClosedForm(tokens, FeatureModes(H=value))
     mean = start.mean(axis=0)
     hfc = start - mean
     left = hfc.mean(axis=0)
     hfc -= left
-    asked = [int(depth) for depth in depths]
+    asked, c = [int(depth) for depth in depths], mean + left - tokens.offset @ hfc
     states = []
-    for depth, state in zip(
-        asked, form.states(hfc, mean + left - tokens.offset @ hfc, asked), strict=True
-    ):
+    for depth, state in zip(asked, form.states(hfc, c, asked), strict=True):
         # m = c + (1/n - pi)^T HFC, on the larger of the two scales.
         part = tokens.offset @ state.hfc
         mean, scale = rounding.add(state.c, state.c_exponent, part, state.hfc_exponent)

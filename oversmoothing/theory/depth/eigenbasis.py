@@ -44,13 +44,12 @@ class Eigenbasis:
     """M = V diag(values) V^-1 for a real M [m, m], in real arithmetic where that is cheaper.
 
     values [m]: complex, conjugate pairs adjacent. packed [m, m]: Re v and Im v of a pair stand in
-    its two columns, the vector of a real eigenvalue in one; inverse: of packed. condition: the
-    condition number of V, estimated to some 20 %, inf where LAPACK finds no basis.
-    representatives: indices of the real eigenvalues and of one of each pair (weight 1, 2).
+    its two columns, the vector of a real eigenvalue in one; inverse: of packed. condition: of V, to
+    some 20 %, inf where LAPACK finds no basis. representatives: indices of the real eigenvalues and
+    of one of each pair (weight 1, 2).
 
-    solver: `by_lapack` unless another library is faster.
-    residual([Re v, Im v], values) forms M v - lambda v in more digits, in two such halves; it
-    belongs to the exact matrix of which M is the rounding. steps: how often pairs were refined.
+    residual([Re v, Im v], values) forms M v - lambda v of the exact matrix of which M is the
+    rounding in more digits, in two such halves. steps: how often pairs were refined.
     """
 
     def __init__(self, M: Array, residual: Residual, solver: Solver | None = None) -> None:
@@ -161,26 +160,20 @@ class Eigenbasis:
         is the largest relative change of a vector, in the basis of all: the coordinates change so.
         """
         index = np.where(self.values[index].imag < 0, index - 1, index)
-        wanted = sorted({i for i in index.tolist() if not self.refined[i]})
-        index = np.array(wanted, dtype=np.intp)
+        index = np.unique(index[~self.refined[index]])
         if not len(index):
             return 0.0
         values, vectors = self.values[index], self.vectors(index)
         parts = self._residual(np.concatenate((vectors.real, vectors.imag), axis=1), values)
         rows = self.inverse @ parts
         E = self._unpacked(rows[:, : len(index)] + 1j * rows[:, len(index) :])
-        column = np.arange(len(index))
-        shift = E[index, column].copy()
-        real = values.imag == 0
-        shift[real] = shift[real].real
+        column, real = np.arange(len(index)), values.imag == 0
+        shift = np.where(real, E[index, column].real, E[index, column])
         gap = values[None, :] - self.values[:, None]
         gap[index, column] = np.inf
         E[index, column] = 0.0
-        size = np.abs(E)
-        least = np.maximum(
-            _RESOLVED * size.max(axis=0, initial=0.0), 16 * len(self) * EPS * self.size
-        )
-        close = np.abs(gap) <= least
+        size, rounding = np.abs(E), 16 * len(self) * EPS * self.size
+        close = np.abs(gap) <= np.maximum(_RESOLVED * size.max(axis=0, initial=0.0), rounding)
         F = np.where(close, 0.0, E / np.where(close, 1.0, gap))
         correction = self._packed_times(F)
         rows = np.linalg.norm(self.inverse, axis=1)

@@ -3,9 +3,8 @@
 Both work in decoupled coordinates: y_i = x_i - x_n with y' = y + B' y W, and the pi-mean
 c' = c (I + W). So neither a huge LFC nor a huge HFC can swamp the other, whatever the depth.
 
-Attention from logits is no matrix of fractions. A rational matrix near it serves where nothing
-cancels. A mean of size e^-1500 beside one, though, is not that of a matrix whose entries are off by
-1e-16: there the softmax itself is carried in balls.
+Attention from logits is no matrix of fractions: the softmax itself is carried in balls, since a
+mean of size e^-1500 is not that of a matrix whose entries are off by 1e-16.
 """
 
 import math
@@ -133,7 +132,7 @@ def ball_ratios(
     # A part with only mu = 0 is gone after at most its size; no ball could show that.
     deaths = death(consensus, c0), death(block, y0)
 
-    def attempt(wanted: list[int], bits: int) -> dict[int, Ratio]:
+    def attempt(wanted: list[int]) -> dict[int, Ratio]:
         eta = [rounding.to_ball(Fraction(1, n) - p) for p in pi]
         c = Powers(flint.arb_mat(consensus), flint.arb_mat(to_flint(c0)))
         return _decoupled(X0, c, flint.arb_mat(block), eta, deaths, wanted)
@@ -144,14 +143,14 @@ def ball_ratios(
 
 
 def _with_enough_bits(
-    attempt: Callable[[list[int], int], dict[int, Ratio]], depths: set[int]
+    attempt: Callable[[list[int]], dict[int, Ratio]], depths: set[int]
 ) -> dict[int, Ratio]:
     """What is found with up to MAX_BITS bits; an attempt knows some of the depths asked for."""
     ratios: dict[int, Ratio] = {}
     for bits in rounding.doublings(192, MAX_BITS):
         if wanted := sorted(depths - ratios.keys()):
             with rounding.at_precision(bits):
-                ratios |= attempt(wanted, bits)
+                ratios |= attempt(wanted)
     return ratios
 
 
@@ -302,16 +301,16 @@ def iterated(
         yield rounding.ScaledState(depth, Q @ y, mean, float(y_exponent), float(scale))
 
 
-def _try_in_balls(case: Layer, start: Entries, depths: list[int], bits: int) -> dict[int, Ratio]:
+def _try_in_balls(case: Layer, start: Entries, depths: list[int]) -> dict[int, Ratio]:
     """Of a layer with logits, n > 1."""
     X0, H, n, d = start.fractions, case.rational_H, case.n, case.d
-    A = attention.softmax_balls(case.given["logits"].masked, bits)
-    # A doubly stochastic A has pi = 1/n exactly, so that a mean of 0 stays 0.
-    pi = None if case.may_balance else attention.stationary_balls(A, case.classes)
+    A = attention.softmax_balls(case.given["logits"].masked, flint.ctx.prec)
     uniform, eta = Fraction(1, n), [flint.arb(0)] * n
-    if pi is None:
+    if case.may_balance:
+        # A doubly stochastic A has pi = 1/n exactly, so that a mean of 0 stays 0.
         c0 = [rounding.to_ball(x) for x in exact.weighted_mean([uniform] * n, X0)]
     else:
+        pi = attention.stationary_balls(A, case.classes)
         eta = [rounding.to_ball(uniform) - x for x in pi]
         c0 = (flint.arb_mat([pi]) * flint.arb_mat(to_flint(X0))).entries()
     consensus = to_flint(exact.plus_identity(H))

@@ -292,10 +292,9 @@ def singular_values(X: flint.arb_mat, bits: int = BITS) -> list[flint.arb]:
     """
     with at_precision(bits):
         gram = X * X.transpose() if X.nrows() <= X.ncols() else X.transpose() * X
-        try:
+        values: list[flint.arb] = []
+        with suppress(ValueError):
             values = [v.real for v in flint.acb_mat(gram).eig()]
-        except ValueError:
-            values = []
         if not values or not all(v > 0 and v.rel_accuracy_bits() > 64 for v in values):
             values = _by_mpmath(gram, bits)
         return sorted((_root(v) for v in values), key=lambda s: s.mid(), reverse=True)
@@ -409,12 +408,11 @@ def random_case(seed: int, n: int, d: int, shift: Fraction) -> tuple[Matrix, Mat
     weights = rng.integers(1, 40, size=(n, n))
     noise = rng.integers(-5, 6, size=(d, d))
     start = np.rint(1000 * rng.standard_normal((n, d))).astype(int)
-    A = exact.normalised_rows([[Fraction(int(x)) for x in row] for row in weights])
-    H = [
-        [Fraction(int(x), 10) + shift * int(i == j) for j, x in enumerate(row)]
-        for i, row in enumerate(noise)
-    ]
-    return A, H, [[Fraction(int(x), 1000) for x in row] for row in start]
+    A, H, X0 = (
+        [[Fraction(x, unit) for x in row] for row in M.tolist()]
+        for M, unit in ((weights, 1), (noise, 10), (start, 1000))
+    )
+    return exact.normalised_rows(A), exact.plus(identity(d, shift), H), X0
 
 
 def _root(x: flint.arb) -> flint.arb:
