@@ -110,9 +110,7 @@ class Layer:
     @cached_property
     def has_parameters(self) -> bool:
         """Whether A or H holds symbols, or text with names."""
-        if self._heads is not None or self._batch is not None:
-            return False
-        return any(_has_parameters(M) for M in self._given.values() if M is not None)
+        return self._batch is None and any(map(_has_parameters, self._given.values()))
 
     @property
     def batch(self) -> tuple[int, ...]:

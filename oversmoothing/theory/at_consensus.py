@@ -5,8 +5,7 @@ tokens) to D J^T. At X = 1 c^T the derivative of softmax attention drops out (T8
 
     D -> (D + (sum_h A_h D inner^T W_h) behind^T) outer^T tail^T + D side^T
 
-with A_h = A_h(1 c^T), W_h = W_V,h W_O,h and d x d matrices of the norms and the FFN. Only attention
-tells perturbations along consensus (A_h 1 = 1) from those across it.
+with A_h = A_h(1 c^T), W_h = W_V,h W_O,h and d x d matrices of the norms and the FFN.
 
 A looped block sends equal tokens 1 c^T to 1 g(c)^T. Along that path c_t, gamma = log(|c_{t+1}|/
 |c_t|) and log|lambda| of the derivative across consensus (T8c) say whether HFC/LFC of a small
@@ -162,10 +161,10 @@ def layer_at_consensus(
     before_ffn, after_ffn = (none, norm_ffn) if placement == "post" else (norm_ffn, none)
     added = W.sum(0).T @ before(c) + bias
     inner, back, middle = before.jacobian(c), behind.jacobian(added), c + behind(added)
-    outer, middle = after.jacobian(middle), after(middle)
-    tail, side, image = np.eye(len(c)), np.zeros((len(c), len(c))), middle
+    outer, image = after.jacobian(middle), after(middle)
+    tail, side = np.eye(len(c)), np.zeros((len(c), len(c)))
     if ffn is not None:
-        base = c if placement == "parallel" else middle
+        base = c if placement == "parallel" else image
         given = before_ffn(base)
         value = ffn.value(given)
         branch = behind_ffn.jacobian(value) @ (ffn.jacobian(given) @ before_ffn.jacobian(base))
@@ -173,7 +172,7 @@ def layer_at_consensus(
             side = branch
         else:
             tail = tail + branch
-        image = middle + behind_ffn(value)
+        image = image + behind_ffn(value)
         tail, image = after_ffn.jacobian(image) @ tail, after_ffn(image)
     return AtConsensus(image, A, W, inner, back, outer, tail, side)
 
@@ -224,9 +223,9 @@ POWER = (0.5, 1.5)
 class LoopLaw:
     """Local stability of consensus under a looped block, at its loop number `loops`.
 
-    along: gamma, the log of the growth of |c| in one loop; across: log|lambda|, of the eigenvalue
-    of largest modulus of the derivative across consensus; power: log|c_T/c_{T/2}| / log 2, 1 where
-    |c_t| grows linearly, 0 where it is bounded; turning: the angle between c_T and g(c_T), radians.
+    along: gamma, the log of the growth of |c| in one loop; across: log|lambda|; power:
+    log|c_T/c_{T/2}| / log 2, 1 where |c_t| grows linearly, 0 where it is bounded; turning: the
+    angle between c_T and g(c_T), radians.
     """
 
     loops: int
@@ -300,8 +299,7 @@ class RecallLimit:
 def recall_limit(A: ArrayLike, H: ArrayLike, X0: ArrayLike, beta: float) -> RecallLimit:
     """X* = -beta A^-1 X_0 W^-1 with W = H^T, for A [n, n], H [d, d], X0 [n, d] (T12a).
 
-    Raises `InputError` on illegal input, for beta = 0 (no recall) and where A or H is singular:
-    there is no fixed point for most X_0 then, and where there is one, it is not unique.
+    Raises `InputError` on illegal input, for beta = 0 (no recall) and where A or H is singular.
     """
     attention, value = check_attention(A), check_square(H)
     start = check_states(X0, len(attention), len(value))
@@ -313,7 +311,6 @@ def recall_limit(A: ArrayLike, H: ArrayLike, X0: ArrayLike, beta: float) -> Reca
                 f"{name} is singular in float64: X + A X W + beta X_0 has no fixed point for most "
                 "X_0, and never a unique one"
             )
-    solved = np.linalg.solve(attention, np.linalg.solve(value, start.T).T)
+    state: Array = -beta * np.linalg.solve(attention, np.linalg.solve(value, start.T).T)
     a, h = (np.linalg.eigvals(M).astype(np.complex128) for M in (attention, value))
-    state: Array = -beta * solved
     return RecallLimit(state, largest_modulus(a, h)[0])
