@@ -230,10 +230,9 @@ def onset(sides: Sides, tends_to: str | None) -> Onset | None:
         end = _settled(whole.peak if whole.power.any() else 0.0, lambda L: whole.rest(L)[0] <= 1)
         outweighs = None if end is None else _first_of_all(whole.outweighs, end, sides.each)
         if outweighs != 0 and tends_to in ("zero", "infinity"):
-            falls = tends_to == "zero"
-            layer = _moves_from(sides, -1 if falls else 1)
-            if layer is not None:
-                return Onset(float(layer), FALLS if falls else RISES)
+            sign, how = (-1, FALLS) if tends_to == "zero" else (1, RISES)
+            if (layer := _moves_from(sides, sign)) is not None:
+                return Onset(float(layer), how)
     except LostError:
         return None
     return None if outweighs is None else Onset(float(outweighs), OUTWEIGHS)
@@ -247,9 +246,9 @@ def _moves_from(sides: Sides, sign: int) -> int | None:
             return 0
         # One of the two is 0 after some layers: fewer than are looked at one by one.
         return _first_of_all(lambda L: sides.direction(L) in (sign, 0), EACH - 1, EACH)
-    turning = hfc.turns() - mean.turns()
-    steps = (turning[1] - turning[0]) * sign
-    lowest = min(float(hfc.turns().min()), float(mean.turns().min()))
+    turns = hfc.turns(), mean.turns()
+    steps = np.diff(turns[0] - turns[1], axis=0)[0] * sign
+    lowest = min(float(each.min()) for each in turns)
     power = hfc.lead_power, mean.lead_power
 
     def margin(layer: float) -> float:

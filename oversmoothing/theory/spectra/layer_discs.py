@@ -272,10 +272,7 @@ def attention_discs_all(A: Array, error: Array | None = None, keep: bool = False
     if not causal.any():
         return enclose_all(*quotient_within(A, error), keep)
     # T1h: the spectrum of a lower triangular A is its diagonal, and A_11 = 1.
-    B, off = np.zeros((2, *A[:, 1:, 1:].shape))
-    places = np.arange(A.shape[-1] - 1)
-    for M, given in ((B, A), (off, error)):
-        M[:, places, places] = given[:, places + 1, places + 1]
+    B, off = (np.eye(A.shape[-1] - 1) * M[:, 1:, 1:] for M in (A, error))
     B[~causal], off[~causal] = quotient_within(A[~causal], error[~causal])
     return enclose_all(B, off, keep)
 
