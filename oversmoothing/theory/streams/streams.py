@@ -309,17 +309,16 @@ def read_streams(
 ) -> Streams:
     """Validated streams. Raises `InputError` saying what is wrong with which part.
 
-    R [s, s]; p, q [s], 1 and 1/s each where not given. mixing: what R is said to be, which is
-    checked. start: see `Streams`. A, logits, H, factors: as in `Layer.of`. X0 [s, n, d], or
-    [n, d] for copies of it in every stream: it is checked, and no verdict depends on it.
+    R, p, q and mixing (claimed) as in `make_mixing`, start as in `Streams`, A, logits, H, factors
+    as in `Layer.of`. X0 [s, n, d], or [n, d] for copies of it in every stream: it is checked, and
+    no verdict depends on it.
     """
     if start not in STARTS:
         raise InputError(f"start '{start}' is none of {', '.join(STARTS)}")
     layer = Layer.of(A, H, logits=logits, factors=factors)
     mixed = make_mixing(R, p, q, mixing)
     if X0 is not None:
-        if not isinstance(X0, np.ndarray):
-            X0 = _numbers(X0)
+        X0 = X0 if isinstance(X0, np.ndarray) else _numbers(X0)
         if np.ndim(X0) == 2:
             X0 = np.broadcast_to(X0, (mixed.streams, *np.shape(X0)))
         states = check_states(X0, layer.n, layer.d)
@@ -341,8 +340,7 @@ def load_streams(path: str, data: Any = None) -> Streams:
             f'\'{path}\' must hold an object with "R" (s x s) beside "A" and "H"; "p" and '
             '"q" (s numbers each), "mixing" (what R is said to be), "start" and "X0" are optional'
         )
-    unknown = sorted(data.keys() - _KEYS)
-    if unknown:
+    if unknown := sorted(data.keys() - _KEYS):
         raise InputError(
             f"'{path}' has unknown keys {unknown}; known are {', '.join(sorted(_KEYS))}"
         )
