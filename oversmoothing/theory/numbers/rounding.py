@@ -9,8 +9,7 @@ Stability, section 3.1, with gradual underflow). Bounds computed in floats are i
 stay bounds.
 
 A scaled array has a power of two apart (T11.5): multiplying by one is exact, so that a state may
-grow or shrink by any number of layers. simulations.state does the same to batches of
-tensors.
+grow or shrink by any number of layers. simulations.state does the same to batches of tensors.
 """
 
 from __future__ import annotations
@@ -229,10 +228,9 @@ Floats = TypeVar("Floats", bound=Any)
 def accurate_product(A: Array, X: Array) -> tuple[Array, Array]:
     """(high, low): A X = high + low to about n 2^-72 (max |A_i|) (max |X_j|), entry by entry.
 
-    A [m, n], X [n, k], float64 and finite. Four products of matrices at the speed of BLAS; no
-    extended precision of the processor is used. Each factor is split in two so that the product of
-    the leading parts, which have few bits, is free of rounding (after Ozaki, Ogita, Oishi, Rump
-    2012); the other three are small beside it.
+    A [m, n], X [n, k], float64 and finite. Four products of matrices: each factor is split in two
+    so that the product of the leading parts, which have few bits, is free of rounding (after Ozaki,
+    Ogita, Oishi, Rump 2012); the other three are small beside it.
     """
     n, k = A.shape[1], X.shape[1]
     bits = (53 - max(1, (n - 1).bit_length())) // 2

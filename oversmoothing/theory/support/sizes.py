@@ -2,8 +2,7 @@
 
 A matrix of SIZE x SIZE has 2 GiB in binary64. DEPTH and SEED fit 64-bit integers, and every depth
 is exact in binary64. Real parameters are at most REAL; what their products make of them is the
-outcome of a point. Also the kinds of arrays that are taken,
-and how numpy is asked.
+outcome of a point. Also the kinds of arrays that are taken, and how numpy is asked.
 """
 
 from __future__ import annotations
