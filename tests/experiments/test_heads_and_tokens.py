@@ -273,8 +273,8 @@ def test_a_head_that_measures_more_is_named_though_its_interval_holds_0():
     said = of_heads(table_of_heads(), FEWEST)
     assert "Most of all: layer 1 head 1 (-0.070); layer 1 head 0 " in said
     assert "(-0.095) measures more, but its interval contains 0" in said
-    assert "1 sharpen, with intervals above 0. Most against it: layer 1 head 2 (+0.100)." in said
-    assert f" 1 are undecided on these {FEWEST} inputs: more may name other heads" in said
+    assert "sharpen, with intervals above 0: 1. Most against it: layer 1 head 2 (+0.100)." in said
+    assert f" Undecided on these {FEWEST} inputs: 1. More inputs may name other heads" in said
     few = of_heads(table_of_heads(), 2)
     assert "2 inputs looked at closely" in few and "layer" not in few
     axis = (figure := Figure()).subplots()  # without an interval a head is white
@@ -292,8 +292,8 @@ def test_a_spectrum_that_contradicts_the_measurement_is_said_not_to_explain_it()
     decoder = table_of_heads(share=[np.nan, 1.0, 0.0], margin=[np.nan, 0.2, 0.0])
     with_it, why = why_heads(decoder), why_heads(decoder, causal=True)
     assert "its spectrum agrees (margin +0.20)" in with_it and "entropy" not in with_it
-    assert "Margins above 0 have 1 of the 1 heads that smooth, and 0 of the 1 that" in with_it
-    assert "Margins above 0" not in against
+    assert "margin is above 0 in 1 of the 1 heads that smooth, and in 0 of the 1 that" in with_it
+    assert "margin is above 0 in" not in against
     assert why_heads(table_of_heads(), cls=True, causal=True) == against
     assert "each head whose spectrum was taken smooths or ties by it" in why
     # A head of full rank may have one: then the sentence would be false.

@@ -249,12 +249,11 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
         f"{len(smoothing)} of {len(heads)} heads smooth in their own layer: right after its "
         "attention ln HFC/LFC is lower with the head than without it, and the 95 % interval of the "
         f"difference lies below 0. Most of all: {_heads_named(worst)}{also}; layers count from 1, "
-        f"heads from 0 (all: heads.csv). {len(against)} sharpen, "
-        f"with intervals above 0.{parting} {undecided} are undecided on these {inputs} inputs: "
-        "more may name other heads, and by chance alone one interval in 20 misses 0. Each head is "
-        "left out alone, so these effects do not add up to that of attention. At the model's end "
-        "one may do the opposite: `probe MODEL intervene --without L.H` with these inputs "
-        "measures that."
+        "heads from 0 (all: heads.csv). Heads that sharpen, with intervals above 0: "
+        f"{len(against)}.{parting} Undecided on these {inputs} inputs: {undecided}. More inputs may name other "
+        "heads, and by chance alone one interval in 20 misses 0. Each head is left out alone, so "
+        "these effects do not add up to that of attention. At the model's end one may do the "
+        "opposite: `probe MODEL intervene --without L.H` with these inputs measures that."
     )
 
 
@@ -304,8 +303,8 @@ def why_heads(heads: pd.DataFrame, cls: bool = False, causal: bool = False) -> s
     above = taken["margin"] > 0
     smooth, sharpen = taken["log_change_high"] < 0, taken["log_change_low"] > 0
     others = (
-        f" Margins above 0 have {(above & smooth).sum()} of the {smooth.sum()} heads that smooth, "
-        f"and {(above & sharpen).sum()} of the {sharpen.sum()} that sharpen."
+        f" The margin is above 0 in {(above & smooth).sum()} of the {smooth.sum()} heads that "
+        f"smooth, and in {(above & sharpen).sum()} of the {sharpen.sum()} that sharpen."
     )
     return (
         f"Why? {'. '.join(each[0].upper() + each[1:] for each in said)}. Margin: rho_C - rho_Q of "

@@ -114,6 +114,9 @@ class Report(result.Result):
     def __repr__(self) -> str:
         return f"Report('{self.model}', {len(self.by_attention)} layers, {self.inputs})"
 
+    def __str__(self) -> str:
+        return "\n\n".join(self.said())
+
     def short_table(self, *, wide: bool = False) -> pd.DataFrame:
         """The columns of the page and the terminal under their titles; wide: all of them."""
         titles = NARROW | WIDE if wide else NARROW

@@ -195,7 +195,7 @@ class Verdict:
         more = [f"after {L:,} layer{'s' * (L != 1)}: {x}" for L, x in self.hfc_lfc.items()]
         start = "" if self.verdict_x0 is None else f"for this X_0: {self.verdict_x0}"
         if Outcome.TIE is (self.verdict_x0 or self.verdict) and self.tends_to:
-            start += f"{': ' if start else 'by these '}HFC/LFC {_TENDS[self.tends_to]}"
+            start += f"{': ' if start else 'from almost every X_0 '}HFC/LFC {_TENDS[self.tends_to]}"
         said = in_lines(self.verdict, self.status, [start, numbers], self.reason, more)
         return said if self.rate is not None else vanishing(said, not self.margin_error)
 
@@ -245,7 +245,7 @@ _ANSWERS = {
     "their mean",
     Outcome.NON_SMOOTHING: "no, from almost every X_0 the differences between tokens do not vanish "
     "beside their mean",
-    Outcome.TIE: "equal tokens and differences grow by the same factor, so slower terms decide",
+    Outcome.TIE: "equal tokens and differences grow by the same factor, so it does not decide",
     Outcome.TRIVIAL: "there is nothing to smooth, for the tokens do not differ",
     Outcome.UNDEFINED: "there is no answer, for all tokens are 0",
     Outcome.UNDECIDED: "it is not known",
@@ -253,7 +253,7 @@ _ANSWERS = {
 _GONE = "equal tokens and differences both become exactly 0, from every X_0"
 _PERHAPS_GONE = (
     "equal tokens and differences grow by the same factor, 0 perhaps (then each state "
-    "becomes exactly 0; else slower terms decide)"
+    "becomes exactly 0; else this does not decide)"
 )
 _TENDS = {"zero": "tends to 0", "infinity": "tends to infinity", "oscillates": "oscillates",
           "constant": "tends to a constant"}  # fmt: skip

@@ -77,10 +77,15 @@ def _exact_reason(modes: ExactDominance, outcome: Outcome, rho_c: Number, rho_q:
         s_c, s_q = (max(map(jordan_size, x)) for x in (modes.consensus, modes.quotient))
         if not rho_c.high:
             return f"{reason} From layer {max(s_c, s_q)} on every state is exactly 0."
-        slowly = ": it smooths, but slowly" if s_c > s_q else ""
+        does = (
+            "it smooths, but slowly" if s_c > s_q else
+            "the differences win, but slowly" if s_c < s_q else
+            "neither side wins"
+        )  # fmt: skip
         reason += (
-            f" Jordan blocks of size {s_c} (consensus) and {s_q} (quotient) sit there: for generic "
-            f"X_0 ||HFC||/||c|| goes like L^{s_q - s_c}, c the pi-mean (T6b){slowly}."
+            f" The largest Jordan blocks there have size {s_c} (consensus) and {s_q} "
+            "(differences), so from almost every X_0 the differences over the tokens' mean "
+            f"weighted by pi go like L^{s_q - s_c} (T6b): {does}."
         )
     return reason
 
