@@ -16,7 +16,7 @@ norm stores its gain.
 """
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -32,14 +32,8 @@ from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.intervals import in_words, mean_interval, named, share_interval
 from oversmoothing.experiments.ladder.recording import folded_spectra, log_ratio, spectral_gap
 from oversmoothing.experiments.ladder.scores import Score, calibrated, score
-from oversmoothing.experiments.models.model import (
-    Layer,
-    Model,
-    Norm,
-    Trace,
-    check_stochastic,
-    evaluating,
-)
+from oversmoothing.experiments.models import model as described
+from oversmoothing.experiments.models.model import Layer, Model, Norm, Trace
 from oversmoothing.experiments.repeated.blocks import BlockMap, runs
 from oversmoothing.experiments.repeated.predictors import halves
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
@@ -90,7 +84,7 @@ def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> "Flips"
     verdicts: list[np.ndarray] = []
     for batch, run in runs(model, inputs):
         traces = extract(model, batch, verify=False, dtype=model.dtype).traces
-        with torch.no_grad(), evaluating(model.module):
+        with torch.no_grad(), described.evaluating(model.module):
             end = _end(model, batch)
             for flip in steps(FLIPS, len(FLIPS), "flip"):
                 rows: dict[tuple[str, ...], list[Tensor]] = {}
@@ -123,7 +117,7 @@ def sign_flips(model: Model, inputs: Iterable[Any], *, seed: int = 0) -> "Flips"
 
 def check_model(model: Model) -> None:
     """Raises `InputError` for a model whose layers have no sign to flip or stand otherwise."""
-    check_stochastic(model)
+    described.check_stochastic(model)
     for number, layer in enumerate(model.layers, 1):
         if layer.norm_attention.kind == "none" or layer.norm_attention.module is None:
             raise InputError(f"layer {number} of '{model.name}' has no norm at its attention")
@@ -239,22 +233,19 @@ class Flips(Result):
         self.effects, self.predictions, self.plain, self.gaps = effects, predictions, plain, gaps
         self.split = halves(len(plain), np.random.default_rng(seed))
         self.scored = self._scored(seed)
-        scores = [
-            {"flip": flip, "target": target, "predictor": name} | asdict(each)
-            for (flip, target, name), each in self.scored.items()
-        ]
+        asked = ("flip", "target", "predictor")
+        scores = [dict(zip(asked, key, strict=True)) | asdict(x) for key, x in self.scored.items()]
         layers = self._by_layer()
         shown = [name for name in map(str, layers) if not name.endswith(("_low", "_high"))]
         means = {name: words for name, words in BY_LAYER.items() if name in layers}
-        title = f"{model}: what does the sign of the gain of a norm do?"
         super().__init__(
             "flips",
-            title,
+            f"{model}: what does the sign of the gain of a norm do?",
             {
                 "by_layer": Table(layers, {}, shown, "{:+.3f}", means=means),
                 "scores": Table(pd.DataFrame(scores), {}, SHOWN, "{:.2f}", means=SCORED),
             },
-            self._sentences(placement),
+            list(self._sentences(placement)),
             {"model": model, "placement": placement, "inputs": len(plain), "seed": seed},
             picture=lambda: self._drawn(model),
         )
@@ -307,17 +298,15 @@ class Flips(Result):
         verdicts = np.sign(np.where(np.abs(self.gaps) > TIE, self.gaps, 0.0))
         return np.asarray(verdicts[..., 0] != verdicts[..., 1])
 
-    def _sentences(self, placement: str) -> list[Sentence]:
+    def _sentences(self, placement: str) -> Iterator[Sentence]:
         """What was predicted of reversal, the best score, and T8d."""
         m, layers = self.plain.shape
         size = float(np.median(np.abs(self.effects["gain", "layer"])))
-        lines = [
-            Sentence(
-                f"It changes ln HFC/LFC (differences between tokens over what they share) over "
-                f"that layer by {size:.2g} in the median of {layers} layers ({placement}-LN).",
-                measured(m),
-            )
-        ]
+        yield Sentence(
+            "It changes ln HFC/LFC (differences between tokens over what they share) over that "
+            f"layer by {size:.2g} in the median of {layers} layers ({placement}-LN).",
+            measured(m),
+        )
         said, seen = self.predicted_reversals, self.reversals("gain")
         if said is None:
             exact = float(np.abs(self.effects["gain and shift", "attention"]).max())
@@ -325,32 +314,27 @@ class Flips(Result):
                 "T8d: with the shift flipped too the attention sublayer gives the same tokens with "
                 f"the other sign; measured effect on its HFC/LFC: at most {exact:.1e}."
             )
-            return [*lines, Sentence(both, proved("T8d"), measured(m))]
+            yield Sentence(both, proved("T8d"), measured(m))
+            return
         agree = float((said == seen).mean())
         ends = share_interval(agree, m)
         within = in_words(100 * ends[0], 100 * ends[1], m, "{:.0f} %".format)
-        lines.append(
-            Sentence(
-                f"T8e predicts that the verdict is reversed in {100 * said.mean():.0f} % of the "
-                f"cases. The change over the layer really has the other sign in "
-                f"{100 * seen.mean():.0f} %. The two agree in {100 * agree:.0f} % "
-                f"({within}); always guessing the more common answer is right in "
-                f"{100 * max(seen.mean(), 1 - seen.mean()):.0f} %.",
-                measured(m, *ends, told=True),
-            )
+        yield Sentence(
+            f"T8e predicts that the verdict is reversed in {100 * said.mean():.0f} % of the cases. "
+            f"The change over the layer really has the other sign in {100 * seen.mean():.0f} %. "
+            f"The two agree in {100 * agree:.0f} % ({within}); always guessing the more common "
+            f"answer is right in {100 * max(seen.mean(), 1 - seen.mean()):.0f} %.",
+            measured(m, *ends, told=True),
         )
         for name in (GAP, FROZEN):
             each = self.scored["gain", "layer", name]
             ends = each.r2_low, each.r2_high
-            lines.append(
-                Sentence(
-                    f"{name}: on held-out inputs R² {each.r2:.2f} "
-                    f"({in_words(*ends, each.images, '{:.2f}'.format)}), sign "
-                    f"{100 * each.sign:.0f} %, rank correlation {each.spearman:.2f}.",
-                    measured(each.images, *ends, told=True),
-                )
+            yield Sentence(
+                f"{name}: on held-out inputs R² {each.r2:.2f} "
+                f"({in_words(*ends, each.images, '{:.2f}'.format)}), sign {100 * each.sign:.0f} %, "
+                f"rank correlation {each.spearman:.2f}.",
+                measured(each.images, *ends, told=True),
             )
-        return lines
 
     def _drawn(self, model: str) -> Figure:
         """The effect by layer, predicted against measured (Post-LN: one panel says something)."""

@@ -2,15 +2,14 @@
 
 Directions D [b, n, d] sum to 0 over the tokens and have unit length; growth is log ||P Df(Z)[D]||,
 P = I - 11^T/n, at Z = 1 m^T + t (X - 1 m^T) with m the mean over the tokens of the stream X: t = 0
-is consensus, t = 1 the stream itself. There consensus is not invariant under Df, and P Df P is a
-compression of it, not a quotient; `leak` says how much of a common shift becomes difference.
+is consensus, where P Df P is the quotient of T1c, t = 1 the stream itself. There consensus is not
+invariant under Df, and P Df P, what differences do to differences, is a compression of it, not a
+quotient; `leak` says how much of a common shift becomes difference.
 
 `exponents` are finite-time Lyapunov exponents of the differences between tokens along streams. With
-T_l = P Df_l(X_l) P, P = I - 11^T/n, and Phi = T_L ... T_1, the k-th exponent is
-log sigma_k(Phi) / L. The leading singular vectors come from subspace iteration with Phi and Phi^T
-(jvp and vjp of the blocks), so that what is given is a lower bound: `moved` says by how much the
-last round moved it. At consensus P Df P is the quotient of T1c; on streams
-consensus is not invariant under Df, and T_l is what differences do to differences.
+T_l = P Df_l(X_l) P and Phi = T_L ... T_1 the k-th is log sigma_k(Phi) / L. The leading singular
+vectors come from subspace iteration with Phi and Phi^T (jvp and vjp of the blocks), so that what is
+given is a lower bound: `moved` says by how much the last round moved it.
 
 At consensus a described layer sends equal tokens to equal tokens; its derivative there is a closed
 form, from the weights of the description alone (T8c), for any number of heads, masks, rotary
@@ -34,14 +33,8 @@ from oversmoothing.experiments.repeated.blocks import (
     jvp,
     plain_attention,
 )
-from oversmoothing.theory.at_consensus import (
-    AtConsensus,
-    LoopLaw,
-    TokenMap,
-    TokenNorm,
-    layer_at_consensus,
-    transverse_eigenvalue,
-)
+from oversmoothing.theory import at_consensus as theory
+from oversmoothing.theory.at_consensus import LoopLaw
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
 
@@ -58,7 +51,7 @@ def consensus_step(layer: Layer, c: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def linearised(f: BlockMap, c: Tensor, n: int) -> AtConsensus:
+def linearised(f: BlockMap, c: Tensor, n: int) -> theory.AtConsensus:
     """The closed form of T8c at 1 c^T with n tokens, c [d]; in float64 but for attention and the
     FFN, which are the block's own and run in its dtype."""
     layer, c = f.layer, c.double()
@@ -72,7 +65,7 @@ def linearised(f: BlockMap, c: Tensor, n: int) -> AtConsensus:
         bias = bias + torch.einsum("hr,hre->e", heads.b_V, heads.W_O)
     if heads.b_O is not None:
         bias = bias + heads.b_O
-    return layer_at_consensus(
+    return theory.layer_at_consensus(
         c.numpy(), A.numpy(), W.numpy(), bias.numpy(), placement=layer.placement,
         norm=_token_norm(layer.norm_attention, len(c)),
         norm_ffn=_token_norm(layer.norm_ffn, len(c)),
@@ -82,13 +75,13 @@ def linearised(f: BlockMap, c: Tensor, n: int) -> AtConsensus:
     )  # fmt: skip
 
 
-def _token_norm(norm: Norm, d: int) -> TokenNorm:
+def _token_norm(norm: Norm, d: int) -> theory.TokenNorm:
     gain = np.ones(d) if norm.kind == "none" else norm.gain.double().cpu().numpy()
     shift = np.zeros(d) if norm.shift is None else norm.shift.double().cpu().numpy()
-    return TokenNorm(norm.kind, gain, shift, norm.eps)
+    return theory.TokenNorm(norm.kind, gain, shift, norm.eps)
 
 
-def _token_map(ffn: Callable[[Tensor], Tensor], dtype: torch.dtype) -> TokenMap:
+def _token_map(ffn: Callable[[Tensor], Tensor], dtype: torch.dtype) -> theory.TokenMap:
     def value(x: Array) -> Array:
         return np.asarray(ffn(torch.from_numpy(x).to(dtype)[None, None])[0, 0].double().numpy())
 
@@ -99,7 +92,7 @@ def _token_map(ffn: Callable[[Tensor], Tensor], dtype: torch.dtype) -> TokenMap:
         moved = torch.func.jvp(ffn, (X,), (torch.eye(d, dtype=dtype)[None],))[1]
         return np.asarray(moved[0].T.double().numpy())
 
-    return TokenMap(value, jacobian)
+    return theory.TokenMap(value, jacobian)
 
 
 LOOPS = 400
@@ -111,12 +104,11 @@ _FAR = torch.finfo(torch.float32).max ** 0.25
 def loop_laws(blocks: Sequence[BlockMap], c: Tensor, n: int, loops: int = LOOPS) -> list[LoopLaw]:
     """The laws near consensus of the blocks applied in turn, after `loops` rounds from each 1 c^T,
     or as many as stay far within the floats: what they would do for ever to small differences
-    between nearly equal tokens (T12).
+    between nearly equal tokens (T12). c [b, d], n tokens; a law for each of the b.
 
-    Only equal tokens are followed, one token for all of them, and the derivative across consensus
-    is taken where that path has led (T8c): a few per cent of the cost of looping the layers. c [b,
-    d], n tokens; one law for each of the b, in float32 right to about 1e-3: logarithms of some 1 /
-    loops.
+    Only equal tokens are followed, one for all of them, and the derivative across consensus is
+    taken where that path has led (T8c): a few per cent of the cost of looping the layers. In
+    float32 a law, logarithms of some 1 / loops, is right to about 1e-3.
     """
     point, image, lengths = c, _round(blocks, c), [_lengths(c)]
     while len(lengths) <= loops and bool((_lengths(image) < _FAR).all()):
@@ -131,7 +123,7 @@ def loop_laws(blocks: Sequence[BlockMap], c: Tensor, n: int, loops: int = LOOPS)
         for block in blocks:
             linear.append(linearised(block, at, n))
             at = consensus_step(block.layer, at[None])[0]
-        across = abs(transverse_eigenvalue(linear))
+        across = abs(theory.transverse_eigenvalue(linear))
         laws.append(
             LoopLaw(
                 loops=loops,

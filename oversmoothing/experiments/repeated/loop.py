@@ -14,7 +14,7 @@ one linear layer alone.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -25,35 +25,20 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import count, extract
-from oversmoothing.experiments.ladder.recording import GAP_NAMES, log_ratio, spectral_gaps
+from oversmoothing.experiments.ladder.recording import GAP_NAMES, spectral_gaps
 from oversmoothing.experiments.models.model import Model, evaluating
-from oversmoothing.experiments.repeated.blocks import (
-    BATCH,
-    BlockMap,
-    at_consensus,
-    check_consensus,
-    jvp,
-    own_blocks,
-    plain_attention,
-    runs,
-)
-from oversmoothing.experiments.repeated.growth import lengths, loop_laws
+from oversmoothing.experiments.repeated import blocks as maps
+from oversmoothing.experiments.repeated.blocks import BlockMap, own_blocks
+from oversmoothing.experiments.repeated.growth import lengths
 from oversmoothing.experiments.repeated.predictors import (
     COLLAPSED,
-    EARLY,
-    FEW,
-    GAP,
     LINE,
     LOCAL,
-    LOOKED_AT,
     MEANS,
     choose,
-    few_tokens,
-    from_law,
     looped,
-    outcomes,
+    of_group,
     score_loops,
-    token_predictions,
 )
 from oversmoothing.simulations.drawing.picture import FULL_WIDTH, PALETTE, new_figure, style
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured
@@ -117,7 +102,7 @@ class Loops(Result):
                 "runs": Table(runs),
                 "predictors": Table(table, {}, [*map(str, table)], "{:.2f}", means=MEANS["scores"]),
             },
-            self._sentences(rows),
+            list(self._sentences(rows)),
             {"model": model, "groups": groups, "loops": loops, "seed": seed},
             details={
                 "collapsed_at": COLLAPSED,
@@ -151,55 +136,51 @@ class Loops(Result):
         table.insert(0, "blocks", self.labels)
         return table.reset_index(drop=True)
 
-    def _sentences(self, rows: pd.DataFrame) -> list[Sentence]:
+    def _sentences(self, rows: pd.DataFrame) -> Iterator[Sentence]:
         """What collapsed, the score of the chosen predictor, and where the local law is wrong."""
         groups, _, inputs = self.curves.shape
         gone = int((rows["kind"] == "collapsed").sum())
         start = "Yes" if gone == len(rows) else "In part" if gone else "No"
-        said = [
-            Sentence(
-                f"{start}: tokens collapse in {gone} of {len(rows)} runs, {groups} groups of "
-                f"blocks on {inputs} inputs. Collapse means that the differences between tokens "
-                f"over what they share (HFC/LFC) are at most {COLLAPSED:g} at the end.",
-                measured(inputs),
-            ),
-            Sentence(f"What became of the runs: {_listed(rows.kind)}. The table has medians; "
-                     "the exponent is that of the runs whose law has settled.",
-                     measured(inputs)),
-        ]  # fmt: skip
+        yield Sentence(
+            f"{start}: tokens collapse in {gone} of {len(rows)} runs, {groups} groups of blocks on "
+            f"{inputs} inputs. Collapse means that the differences between tokens over what they "
+            f"share (HFC/LFC) are at most {COLLAPSED:g} at the end.",
+            measured(inputs),
+        )
+        yield Sentence(
+            f"What became of the runs: {_listed(rows.kind)}. The table has medians; the exponent "
+            "is that of the runs whose law has settled.",
+            measured(inputs),
+        )
         if self.chosen is not None:
             score, name = self.chosen.score, self.chosen.name
             agree = score.ends(100 * score.agree_low, 100 * score.agree_high, "{:.0f} %".format)
             rank = score.ends(score.rank_low, score.rank_high, "{:.2f}".format)
             ranked = f" Its rank correlation with HFC/LFC at the end is {score.rank:.2f} ({rank})."
             ranked *= not math.isnan(score.rank)
-            said.append(
-                Sentence(
-                    f"Best predictor, chosen on half of the blocks and inputs: {name}. On the "
-                    f"others (groups: {score.blocks}, inputs: {score.inputs}) it is right on "
-                    f"collapse in {100 * score.agree:.0f} % of runs ({agree}). Always guessing "
-                    f"the more common outcome is right in {100 * score.base:.0f} %.{ranked}",
-                    measured(score.inputs, score.agree_low, score.agree_high, told=True),
-                )
+            yield Sentence(
+                f"Best predictor, chosen on half of the blocks and inputs: {name}. On the others "
+                f"(groups: {score.blocks}, inputs: {score.inputs}) it is right on collapse in "
+                f"{100 * score.agree:.0f} % of runs ({agree}). Always guessing the more common "
+                f"outcome is right in {100 * score.base:.0f} %.{ranked}",
+                measured(score.inputs, score.agree_low, score.agree_high, told=True),
             )
         for group, blocks in enumerate(self.labels):
             own = rows[rows["group"] == group]
             for collapse in (True, False):
                 foreseen = (self.predicted[LOCAL][group] <= LINE) == collapse
                 wrong = own[foreseen & ((np.log(own["end"]) <= LINE) != collapse)]
-                if len(wrong):
-                    clusters, slope, end = wrong[["clusters", "slope", "end"]].median()
-                    said.append(
-                        Sentence(
-                            f"Block{'s' * (not blocks.isdigit())} {blocks}: {LOCAL} predicts "
-                            f"{'collapse' if collapse else 'no collapse'}, wrongly on {len(wrong)} "
-                            f"of {inputs} inputs ({_listed(wrong['kind'])}). Medians there: "
-                            f"slope {signed(slope)}, {clusters:.0f} "
-                            f"cluster{'s' * (round(clusters) != 1)}, HFC/LFC {end:.2g}.",
-                            measured(inputs),
-                        )
-                    )
-        return said
+                if wrong.empty:
+                    continue
+                clusters, slope, end = wrong[["clusters", "slope", "end"]].median()
+                yield Sentence(
+                    f"Block{'s' * (not blocks.isdigit())} {blocks}: {LOCAL} predicts "
+                    f"{'collapse' if collapse else 'no collapse'}, wrongly on {len(wrong)} of "
+                    f"{inputs} inputs ({_listed(wrong['kind'])}). Medians there: slope "
+                    f"{signed(slope)}, {clusters:.0f} cluster{'s' * (round(clusters) != 1)}, "
+                    f"HFC/LFC {end:.2g}.",
+                    measured(inputs),
+                )
 
     def _drawn(self, title: str, rows: pd.DataFrame) -> Figure:
         """HFC/LFC against the number of loops, a panel a group, and predicted against measured."""
@@ -279,14 +260,14 @@ def loop(
     names: dict[str, None] = {}
     seen = 0
     with _shown(model, inputs, chosen) as shown:
-        for batch, run in runs(model, inputs):
+        for batch, run in maps.runs(model, inputs):
             traces = extract(model, batch, verify=False).traces
             gaps = spectral_gaps(model.layers, traces)[GAP_NAMES[0]]
             with torch.no_grad(), evaluating(model.module):
                 for place, group in enumerate(chosen):
                     blocks = [run.blocks[number - 1] for number in group]
                     X, gap = run.states[group[0] - 1], gaps[:, [k - 1 for k in group]].sum(1)
-                    own, predicted, logs = _group(model, blocks, X, gap, loops)
+                    own, predicted, logs = of_group(model, blocks, X, gap, loops)
                     curves[place].append(logs)
                     names |= dict.fromkeys(predicted)
                     for k, row in enumerate(own):
@@ -314,42 +295,8 @@ def _chosen(model: Model, groups: Sequence[Group] | None, loops: int) -> list[Gr
 
 def _shown(model: Model, inputs: Any, groups: list[Group]) -> Bar:
     """A bar of the groups, batch by batch."""
-    size = 1 if model.modality == "text" else BATCH
+    size = 1 if model.modality == "text" else maps.BATCH
     return Bar(len(groups) * math.ceil((count(inputs) or 1) / size), "block")
-
-
-def _group(
-    model: Model, blocks: list[BlockMap], X: Tensor, gap: Tensor, loops: int
-) -> tuple[list[dict[str, Any]], dict[str, Any], Any]:
-    """(a row an input, log HFC/LFC that is predicted at the end by name [b], curves)."""
-    at = X
-    for f in blocks:
-        check_consensus(f, at)
-        at = f(at)
-    n, starts = X.shape[1], log_ratio(X).numpy()
-    laws = loop_laws(blocks, X.mean(1), n, loops)
-    own = [from_law(*each, loops) for each in zip(laws, starts, strict=True)]
-    predicted: dict[str, Any] = {LOCAL: np.array(own)}
-    # Of images, whose blocks know no positions; those of texts may.
-    if model.modality == "vision" and not any(f.given_as_long_as(n) for f in blocks):
-        for number in FEW:
-            if number < n:
-                predicted[few_tokens(number)] = token_predictions(blocks, X, number, loops)
-    run = looped(blocks, X, loops)
-    predicted[GAP] = run.logs[0] + loops * gap.numpy()
-    early, seen = run.logs[LOOKED_AT // 2], run.logs[LOOKED_AT]
-    predicted[EARLY] = seen + (seen - early) / np.log(2) * np.log(loops / LOOKED_AT)
-    rows = []
-    for start, outcome, law in zip(np.exp(run.logs[0]).tolist(), outcomes(run), laws, strict=True):
-        rows.append(
-            {
-                "start": start, **outcome,
-                "exponent": law.exponent, "rate": law.rate, "attracts": law.attracts,
-                "power": law.power, "turning": law.turning, "settled": law.settled,
-                "by the law": law.loops_to(start, COLLAPSED),
-            }
-        )  # fmt: skip
-    return rows, predicted, run.logs
 
 
 @one_thread()
@@ -369,8 +316,8 @@ def recalled(
     rows: list[dict[str, Any]] = []
     seen = 0
     with _shown(model, inputs, chosen) as shown:
-        for _, run in runs(model, inputs):
-            with torch.no_grad(), plain_attention(model.module):
+        for _, run in maps.runs(model, inputs):
+            with torch.no_grad(), maps.plain_attention(model.module):
                 for group in chosen:
                     blocks = [run.blocks[number - 1] for number in group]
                     X = run.states[group[0] - 1]
@@ -406,7 +353,8 @@ def _rows(
 ) -> list[dict[str, Any]]:
     shuffled = X[:, torch.randperm(X.shape[1], generator=generator)]
     other = X.roll(1, 0) if len(X) > 1 else shuffled
-    runs = [looped(blocks, X, loops, recall, start) for start in (X, at_consensus(X), other)]
+    starts = X, maps.at_consensus(X), other
+    runs = [looped(blocks, X, loops, recall, start) for start in starts]
     ends = [run.tail[-1] for run in runs]
     size = lengths(ends[0])
     moved = torch.stack([lengths(r.tail[-1] - r.tail[-2]) / lengths(r.tail[-1]) for r in runs])
@@ -443,7 +391,7 @@ def _radius(blocks: list[BlockMap], X: Tensor, generator: torch.Generator) -> Te
     for _ in range(POWERS):
         at = X
         for f in blocks:
-            D, at = jvp(f, at, D), f(at)
+            D, at = maps.jvp(f, at, D), f(at)
         size = lengths(D)
         logs.append(size.log())
         D = D / size[:, None, None]

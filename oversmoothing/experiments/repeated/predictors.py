@@ -10,9 +10,6 @@ first loops    the slope of the first loops over log loops, carried on: not befo
 
 Which predictor, and how well: chosen on half of the blocks and inputs, scored once on the rest.
 
-Sign agreement: the share of pairs (block, input) for which the predicted HFC/LFC at the end lies on
-the same side of the line of collapse as the measured one. Intervals: 95 %, a bootstrap over blocks
-and over inputs, which are crossed; NaN below FEWEST inputs.
 
 `looped` runs the blocks and `outcomes` says what became of it: collapse, a power, rest at clusters,
 a cycle, or motion. Attention is recomputed at every loop by the model's own code: the paper's
@@ -32,7 +29,9 @@ from torch import Tensor
 from oversmoothing.experiments import intervals
 from oversmoothing.experiments.inspection.states import ALONE, clusters
 from oversmoothing.experiments.ladder.recording import log_energies, log_ratio
-from oversmoothing.experiments.repeated.blocks import BlockMap
+from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.repeated.blocks import BlockMap, check_consensus
+from oversmoothing.experiments.repeated.growth import loop_laws
 from oversmoothing.theory.at_consensus import LoopLaw
 from oversmoothing.theory.support.errors import InputError
 from oversmoothing.theory.support.sizes import Array
@@ -175,9 +174,34 @@ MEANS = {
 }
 
 
-def few_tokens(number: int) -> str:
-    """The name of the predictor that loops so many tokens."""
-    return f"few tokens, {number}"
+def of_group(
+    model: Model, blocks: Sequence[BlockMap], X: Tensor, gap: Tensor, loops: int
+) -> tuple[list[dict[str, Any]], dict[str, Any], Array]:
+    """(a row an input, log HFC/LFC that is predicted at the end by name [b], curves)."""
+    at = X
+    for f in blocks:
+        check_consensus(f, at)
+        at = f(at)
+    n, starts = X.shape[1], log_ratio(X).numpy()
+    laws = loop_laws(blocks, X.mean(1), n, loops)
+    own = [from_law(*each, loops) for each in zip(laws, starts, strict=True)]
+    predicted: dict[str, Any] = {LOCAL: np.array(own)}
+    # Of images, whose blocks know no positions; those of texts may.
+    if model.modality == "vision" and not any(f.given_as_long_as(n) for f in blocks):
+        few = {k: token_predictions(blocks, X, k, loops) for k in FEW if k < n}
+        predicted |= {f"few tokens, {k}": each for k, each in few.items()}
+    run = looped(blocks, X, loops)
+    predicted[GAP] = run.logs[0] + loops * gap.numpy()
+    early, seen = run.logs[LOOKED_AT // 2], run.logs[LOOKED_AT]
+    predicted[EARLY] = seen + (seen - early) / np.log(2) * np.log(loops / LOOKED_AT)
+    said = ("exponent", "rate", "attracts", "power", "turning", "settled")
+    rows = [
+        {"start": start, **outcome, **{name: getattr(law, name) for name in said},
+         "by the law": law.loops_to(start, COLLAPSED)}
+        for start, outcome, law in zip(np.exp(run.logs[0]).tolist(), outcomes(run), laws,
+                                       strict=True)
+    ]  # fmt: skip
+    return rows, predicted, run.logs
 
 
 def from_law(law: LoopLaw, start: float, loops: int) -> float:
@@ -202,10 +226,11 @@ LINE = float(np.log(COLLAPSED))
 
 @dataclass(frozen=True)
 class LoopScore:
-    """agree: sign agreement; rank: Spearman's correlation over all pairs (NaN for a constant);
+    """agree: the share of pairs (block, input) predicted on the side of the line of collapse where
+    the measured HFC/LFC lies; rank: Spearman's correlation over all pairs (NaN for a constant);
     error: median |log HFC/LFC predicted - measured|; base: the agreement of the more common outcome
-    said of every pair; pairs, blocks, inputs: how many. Blocks and inputs are both drawn again, so
-    that an interval takes FEWEST of either."""
+    said of every pair; pairs, blocks, inputs: how many. Intervals: 95 %, of a bootstrap that draws
+    blocks and inputs again, crossed: FEWEST of either."""
 
     agree: float
     agree_low: float

@@ -5,7 +5,7 @@ closed form of T8c beside them, real perturbations, and what the stack would do 
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -182,22 +182,21 @@ def by_distance(arrays: Growth, seed: int) -> pd.DataFrame:
     """How the closed form at consensus fits the jvp at each distance from it, over all layers:
     R^2 with a 95 % bootstrap interval over inputs, the median error of the log of growth, and
     R^2 layer by layer."""
-    closed, at = arrays["closed"], arrays["growth"]
-    rows = []
-    for k, t in enumerate(DISTANCES):
-        seen = at[:, :, k]
+    closed = arrays["closed"]
+
+    def row(t: float, seen: Array) -> dict[str, float]:
         ends = resampled_interval(
-            lambda pick, seen=seen: r_squared(seen[:, pick], closed[:, pick]),  # type: ignore[misc]
-            closed.shape[1],
-            seed,
+            lambda pick: r_squared(seen[:, pick], closed[:, pick]), closed.shape[1], seed
         )
-        row = {"distance": t, "r2": r_squared(seen, closed)}
-        row |= dict(zip(("r2_low", "r2_high"), ends, strict=True))
-        row["median_error"] = float(np.nanmedian(np.abs(seen - closed)))
-        for number in range(len(closed)):
-            row[f"r2_layer_{number + 1}"] = r_squared(seen[number], closed[number])
-        rows.append(row)
-    return pd.DataFrame(rows)
+        by_layer = enumerate(map(r_squared, seen, closed), 1)
+        return {
+            "distance": t,
+            **named("r2", (r_squared(seen, closed), *ends)),
+            "median_error": float(np.nanmedian(np.abs(seen - closed))),
+            **{f"r2_layer_{number}": r2 for number, r2 in by_layer},
+        }
+
+    return pd.DataFrame(map(row, DISTANCES, np.moveaxis(arrays["growth"], 2, 0)))
 
 
 def _scores(arrays: Growth, number: int | slice) -> dict[str, float]:
@@ -224,65 +223,56 @@ def holds_to(distances: pd.DataFrame) -> float:
     return float(distances["distance"][holds].max())
 
 
-def _on_growth(arrays: Growth, layers: pd.DataFrame, distances: pd.DataFrame) -> list[Sentence]:
+def _on_growth(arrays: Growth, layers: pd.DataFrame, distances: pd.DataFrame) -> Iterator[Sentence]:
     """Do differences grow."""
     depth, inputs = arrays["mean"].shape
     grow = int((layers["observed"] > 0).sum())
     outrun = int((layers["observed"] > layers["mean"]).sum())
+    start = "Yes" if grow == depth else "In part" if grow else "No"
+    yield Sentence(
+        f"{start}: small differences grow in {grow} of {depth} layers, and in {outrun} they gain "
+        f"on what tokens share (consensus), in the mean over {DRAWS} random directions an input.",
+        measured(inputs),
+    )
     # The largest finite-time exponent a layer.
     top, low, high = mean_interval(arrays["exponents"].mean(0)[:, 0])
+    yield Sentence(
+        f"In the direction that grows most, ln of their size grows by {top:.2f} a layer "
+        f"({in_words(low, high, inputs, signed)}).",
+        measured(inputs, low, high, told=True),
+    )
     held = holds_to(distances)
-    reach = (
-        "fits nowhere (R^2 < 0.9)" if math.isnan(held) else
-        f"fits with R^2 of at least 0.9 up to {held:g} of the way from equal tokens to these"
-    )  # fmt: skip
-    start = "Yes" if grow == depth else "In part" if grow else "No"
-    return [
-        Sentence(
-            f"{start}: small differences grow in {grow} of {depth} layers, and in {outrun} they "
-            "gain on what tokens share (consensus), in the mean over "
-            f"{DRAWS} random directions an input.",
-            measured(inputs),
-        ),
-        Sentence(
-            f"In the direction that grows most, ln of their size grows by {top:.2f} a layer "
-            f"({in_words(low, high, inputs, signed)}).",
-            measured(inputs, low, high, told=True),
-        ),
-        Sentence(f"The formula for nearly equal tokens (T8c) {reach}.", measured(inputs)),
-    ]
+    reach = f"with R^2 of at least 0.9 up to {held:g} of the way from equal tokens to these"
+    reach = "nowhere (R^2 < 0.9)" if math.isnan(held) else reach
+    yield Sentence(f"The formula for nearly equal tokens (T8c) fits {reach}.", measured(inputs))
 
 
-def _on_depth(logs: Array, law: LoopLaw) -> list[Sentence]:
+def _on_depth(logs: Array, law: LoopLaw) -> Iterator[Sentence]:
     """Asymptotically, by a law that nobody looped the stack to test, and within its layers."""
     depth, inputs = len(logs) - 1, logs.shape[1]
     first, last = (float(np.exp(x.mean())) for x in logs[[0, -1]])
-    said = [Sentence(f"Its {depth} layers take HFC/LFC from {first:.3g} to {last:.3g}.",
-                     measured(inputs))]  # fmt: skip
+    says = f"Its {depth} layers take HFC/LFC from {first:.3g} to {last:.3g}."
+    yield Sentence(says, measured(inputs))
     if not law.settled:
-        said.append(
-            Sentence(
-                "Looped, it has no settled law: the path of equal tokens still turns by "
-                f"{law.turning:.2g} rad a round after {law.loops} rounds.",
-                UNTESTED,
-            )
+        yield Sentence(
+            "Looped, it has no settled law: the path of equal tokens still turns by "
+            f"{law.turning:.2g} rad a round after {law.loops} rounds.",
+            UNTESTED,
         )
     if not law.attracts:
         says = (
             "Looped, the stack would not bring nearly equal tokens together: ln HFC/LFC changes by "
             f"{signed(law.rate, 2, 'g')} a round there."
         )
-        return [*said, Sentence(says, UNTESTED)]
-    how = (
-        f"as the power {law.exponent:.2f} of the number of rounds"
-        if law.polynomial else f"by exp({law.rate:.2g}) a round"
-    )  # fmt: skip
-    rounds = law.loops_to(max(first, SMOOTH), SMOOTH)
-    says = (
-        f"Looped, the stack would bring nearly equal tokens together, {how}: HFC/LFC = {SMOOTH:g} "
-        f"after about {rounds:.3g} rounds, if that law held from the start."
-    )
-    return [*said, Sentence(says, UNTESTED)]
+    else:
+        power = f"as the power {law.exponent:.2f} of the number of rounds"
+        how = power if law.polynomial else f"by exp({law.rate:.2g}) a round"
+        rounds = law.loops_to(max(first, SMOOTH), SMOOTH)
+        says = (
+            f"Looped, the stack would bring nearly equal tokens together, {how}: HFC/LFC = "
+            f"{SMOOTH:g} after about {rounds:.3g} rounds, if that law held from the start."
+        )
+    yield Sentence(says, UNTESTED)
 
 
 _LINES = (
