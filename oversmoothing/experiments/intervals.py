@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from statistics import median
 from typing import Any
 
@@ -76,15 +75,9 @@ def mean_intervals(
     if m < max(2, fewest):
         return mean, np.full_like(mean, NAN), np.full_like(mean, NAN)
     with np.errstate(invalid="ignore"):
-        reach = _quantile((1 + confidence) / 2, m - 1) * values.std(1, ddof=1) / m**0.5
+        reach = float(stdtrit(m - 1, (1 + confidence) / 2)) * values.std(1, ddof=1) / m**0.5
         reach = np.where(np.isfinite(mean), reach, NAN)
         return mean, mean - reach, mean + reach
-
-
-@cache
-def _quantile(share: float, degrees: int) -> float:
-    """Of Student's t."""
-    return float(stdtrit(degrees, share))
 
 
 def resampled_interval(

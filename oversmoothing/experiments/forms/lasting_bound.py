@@ -158,8 +158,8 @@ def _u(mean: Matrix, Y: Matrix) -> float:
 def _row(
     layer: int, tau: float, factor: float, mean: Matrix, Y: Matrix, bound: float
 ) -> dict[str, float]:
-    n, lfc = len(Y), math.sqrt(len(Y)) * float(np.linalg.norm(mean))
-    hfc = float(np.linalg.norm(Y))
+    n, hfc = len(Y), float(np.linalg.norm(Y))
+    lfc = math.sqrt(n) * float(np.linalg.norm(mean))
     return {
         "layer": layer,
         "tau": tau,

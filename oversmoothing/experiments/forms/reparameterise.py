@@ -197,22 +197,19 @@ class Reparameterised:
     def check(self) -> pd.DataFrame:
         """A row a layer: whether H lies in its region now, by how much (`excess`) up to the
         rounding (`tolerance`), and the smallest and largest real part of its eigenvalues."""
-        rows = []
-        for number, each, H in zip(self.layers, self._outputs, self.H(), strict=True):
-            free = _free(each)
-            place = each.form.inside(each.form(*free), each.form.condition(*free))
-            h = torch.linalg.eigvals(H).real
-            rows.append(
-                {
-                    "layer": number,
-                    "region": place.status,
-                    "excess": place.excess,
-                    "tolerance": place.tolerance,
-                    "h_real_min": float(h.min()),
-                    "h_real_max": float(h.max()),
-                }
-            )
-        return pd.DataFrame(rows)
+        h = [torch.linalg.eigvals(H).real for H in self.H()]
+        free = [(each.form, _free(each)) for each in self._outputs]
+        place = [form.inside(form(*own), form.condition(*own)) for form, own in free]
+        return pd.DataFrame(
+            {
+                "layer": self.layers,
+                "region": [each.status for each in place],
+                "excess": [each.excess for each in place],
+                "tolerance": [each.tolerance for each in place],
+                "h_real_min": [float(each.min()) for each in h],
+                "h_real_max": [float(each.max()) for each in h],
+            }
+        )
 
     def bound(
         self, inputs: Tensor | Iterable[Any] | dict[str, Tensor], model: Model | None = None
@@ -304,13 +301,9 @@ def reparameterise(
         chain: Any = layer.parts.out.parametrizations
         made.append(chain.weight[0])
         _agrees(layer, number, chain.weight[0])
-    return Reparameterised(
-        described.module,
-        form,
-        tuple(number for number, _ in chosen.values()),
-        tuple(made),
-        described.prepare,
-    )
+    numbers = [number for number, _ in chosen.values()]
+    module, prepare = described.module, described.prepare
+    return Reparameterised(module, form, tuple(numbers), tuple(made), prepare)
 
 
 def _check(layer: Layer, number: int) -> None:

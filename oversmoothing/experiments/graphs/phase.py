@@ -195,38 +195,37 @@ def phase_table(count: int = 2000, seed: int = 0, attention: str = "walk") -> pd
     """
     whole_number("the number of graphs", count, 1)
     rng = np.random.default_rng([seed, 19028])
-    parts = []
     starts = range(0, count, BATCH)
-    for start in steps(starts, len(starts), "batch"):
-        batch = drawn_batch(min(BATCH, count - start), rng, attention)
-        a = deciding(batch.A, batch.h)
-        C, Q = radii(a, batch.h)
-        slope, Y, X = run(batch)
-        centred = batch.X0 - batch.X0.mean(1, keepdims=True)
-        gap = np.log(C) - np.log(Q)
-        parts.append(
-            pd.DataFrame(
-                {
-                    "homophily": batch.homophily,
-                    "h": batch.h,
-                    "a_real": a.real,
-                    "a_imag": a.imag,
-                    "rho_C": C,
-                    "rho_Q": Q,
-                    "predicted": gap > 0,
-                    "thumb": by_homophily(batch.homophily, batch.h),
-                    "observed": np.where(gap > 0, slope < -gap / 2, slope < -NEAR_TIE / 2),
-                    "clear": np.abs(gap) > NEAR_TIE,
-                    "tie": np.abs(gap) < ROUNDING,
-                    "label_share": _label_shares(Y, batch.labels),
-                    "energy_0": list(map(dirichlet_energy, centred, batch.edges)),
-                    "energy": list(map(dirichlet_energy, Y, batch.edges)),
-                    "mad_0": [mad(each) for each in batch.X0],
-                    "mad": [mad(each) for each in X],
-                }
-            )
-        )
-    return pd.concat(parts, ignore_index=True)
+    sizes = (min(BATCH, count - start) for start in steps(starts, len(starts), "batch"))
+    return pd.concat((_rows(drawn_batch(m, rng, attention)) for m in sizes), ignore_index=True)
+
+
+def _rows(batch: Batch) -> pd.DataFrame:
+    a = deciding(batch.A, batch.h)
+    C, Q = radii(a, batch.h)
+    slope, Y, X = run(batch)
+    centred = batch.X0 - batch.X0.mean(1, keepdims=True)
+    gap = np.log(C) - np.log(Q)
+    return pd.DataFrame(
+        {
+            "homophily": batch.homophily,
+            "h": batch.h,
+            "a_real": a.real,
+            "a_imag": a.imag,
+            "rho_C": C,
+            "rho_Q": Q,
+            "predicted": gap > 0,
+            "thumb": by_homophily(batch.homophily, batch.h),
+            "observed": np.where(gap > 0, slope < -gap / 2, slope < -NEAR_TIE / 2),
+            "clear": np.abs(gap) > NEAR_TIE,
+            "tie": np.abs(gap) < ROUNDING,
+            "label_share": _label_shares(Y, batch.labels),
+            "energy_0": list(map(dirichlet_energy, centred, batch.edges)),
+            "energy": list(map(dirichlet_energy, Y, batch.edges)),
+            "mad_0": list(map(mad, batch.X0)),
+            "mad": list(map(mad, X)),
+        }
+    )
 
 
 def _label_shares(Y: Matrix, labels: np.ndarray) -> Matrix:

@@ -35,7 +35,7 @@ from torch import Tensor
 from oversmoothing.experiments.inspection.budget import GENERAL, WIDE, costs, takes, timed
 from oversmoothing.experiments.inspection.extract import BATCH, batches, extract, stream
 from oversmoothing.experiments.inspection.spectra import Direction
-from oversmoothing.experiments.intervals import FEWEST, in_words, mean_interval
+from oversmoothing.experiments.intervals import FEWEST, in_words, mean_intervals
 from oversmoothing.experiments.models.model import Layer, Model
 from oversmoothing.experiments.study.atlas import factors
 from oversmoothing.experiments.study.lever import adding
@@ -265,19 +265,16 @@ def steered_tilts(
                 X = batch.traces[-1].after_ffn.double().cpu().numpy()
                 own_inputs = slice(start * size, start * size + len(X))
                 along[k, :, number, own_inputs] = shares(X, np.stack([u, v])[..., None]).T
-    rows = []
-    for k, multiple in enumerate(multiples):
-        ends = [mean_interval(along[k, part].mean(0)) for part in (0, 1)]
-        rows.append(
-            {
-                "multiple": multiple,
-                "median_alpha": float(multiple * np.median(np.stack(alphas))),
-                **dict(zip(("along_u", "low", "high"), ends[0], strict=True)),
-                **dict(zip(("elsewhere", "else_low", "else_high"), ends[1], strict=True)),
-                "inputs": len(inputs),
-            }
-        )
-    return pd.DataFrame(rows)
+    steered_to, elsewhere = (mean_intervals(each.mean(1)) for each in along.swapaxes(0, 1))
+    return pd.DataFrame(
+        {
+            "multiple": multiples,
+            "median_alpha": np.multiply(multiples, np.median(alphas)),
+            **dict(zip(("along_u", "low", "high"), steered_to, strict=True)),
+            **dict(zip(("elsewhere", "else_low", "else_high"), elsewhere, strict=True)),
+            "inputs": len(inputs),
+        }
+    )
 
 
 def foreseen(model: Model, inputs: Any) -> str:

@@ -87,20 +87,19 @@ class Tilts(Result):
     def _sentences(self) -> list[Sentence]:
         """Towards the principal direction or away, and for which rule."""
         layers, _, inputs = self.tilt.shape
-        said = [Sentence(f"Towards or away is not known: {in_words(NAN, NAN, inputs, str)}.",
-                         measured(inputs))]  # fmt: skip
+        says = [f"Towards or away is not known: {in_words(NAN, NAN, inputs, str)}."]
         if inputs >= FEWEST:
-            said = []
-            for k, rule in enumerate(RULES):
-                towards = [mean_interval(each[k])[1] > 0 for each in self.tilt]
-                away = [mean_interval(each[k])[2] < 0 for each in self.tilt]
-                says = (
-                    f"By {rule} tokens tilt towards the principal direction in {sum(towards)} of "
-                    f"{layers} layers and away in {sum(away)} (95 % intervals over {inputs} "
-                    f"inputs); more than 95 % of {RANDOM} random directions in "
-                    f"{int((self.rank_random[:, k] > 0.95).sum())}."
+            says = [
+                f"By {rule} tokens tilt towards the principal direction in {(low > 0).sum()} of "
+                f"{layers} layers and away in {(high < 0).sum()} (95 % intervals over {inputs} "
+                f"inputs); more than 95 % of {RANDOM} random directions in "
+                f"{int((ranks > 0.95).sum())}."
+                for rule, ranks, (_, low, high) in zip(
+                    RULES, self.rank_random.T, map(mean_intervals, self.tilt.swapaxes(0, 1)),
+                    strict=True,
                 )
-                said.append(Sentence(says, measured(inputs)))
+            ]  # fmt: skip
+        said = [Sentence(each, measured(inputs)) for each in says]
         number = int(self.apart.sum())
         if not number:
             same = "The two rules name the same direction in every layer: no test between."
@@ -116,12 +115,13 @@ class Tilts(Result):
         known = f"The tilt speaks {side}"
         known = known if inputs >= FEWEST else "Which rule the tilt speaks for is not known"
         where = "the one layer" if number == 1 else f"the {number} layers"
-        says = (
+        first = Sentence(
             f"{known}: in {where} where |lambda| and |1 + lambda| name different directions, tilt "
             f"by |1 + lambda| less tilt by |lambda| is {three(mean)} "
-            f"({in_words(low, high, inputs, three)})."
+            f"({in_words(low, high, inputs, three)}).",
+            measured(inputs, low, high, told=True),
         )
-        return [Sentence(says, measured(inputs, low, high, told=True)), *said]
+        return [first, *said]
 
 
 def tilts(
@@ -160,17 +160,12 @@ def tilts(
                 for each in (trace.before, trace.after_attention)
             )
             before, after = _of_each(X, own), _of_each(Y, own)
-            part.append(
-                (
-                    before,
-                    after - before,
-                    *(steering.shares(Y, each) - steering.shares(X, each) for each in drawn),
-                )
-            )
+            at_random = (steering.shares(Y, each) - steering.shares(X, each) for each in drawn)
+            part.append((before, after - before, *at_random))
     rank_random, rank_other = np.empty((2, len(parts), 2))
     starts, moved, values = [], [], []
     for layer, (part, own, H) in enumerate(zip(parts, directions, products, strict=True)):
-        start, tilt, lines, planes = (np.concatenate(each) for each in zip(*part, strict=True))
+        start, tilt, lines, planes = map(np.concatenate, zip(*part, strict=True))
         picks = [steering.principal(own, rule) for rule in ("power", "residual")]
         means, outside = tilt.mean(0), steering.outside_kernel(own, H)
         for k, pick in enumerate(picks):
