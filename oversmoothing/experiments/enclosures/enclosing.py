@@ -23,19 +23,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.enclosures import zonotope
+from oversmoothing.experiments.enclosures import network as weights, zonotope
 from oversmoothing.experiments.enclosures.balls import Ball, Balls, Curve, Entries, ball_metrics
-from oversmoothing.experiments.enclosures.network import (
-    CUBIC,
-    QUICK,
-    SUPPORTED,
-    Block,
-    FeedForward,
-    HeadWeights,
-    Network,
-    NormWeights,
-    alike,
-)
+from oversmoothing.experiments.enclosures.network import Network
 from oversmoothing.experiments.enclosures.other_route import other_box_ratios
 from oversmoothing.simulations.running import steps
 from oversmoothing.simulations.state_metrics import stream_metrics
@@ -47,11 +37,13 @@ Number = TypeVar("Number", Balls, zonotope.Zonotope)
 ACTIVATIONS = {
     "gelu": zonotope.GELU,
     "gelu_tanh": Curve(
-        lambda x: x * (1 + ((2 / flint.arb.pi()).sqrt() * (x + CUBIC * x * x * x)).tanh()) / 2
+        lambda x: (
+            x * (1 + ((2 / flint.arb.pi()).sqrt() * (x + weights.CUBIC * x * x * x)).tanh()) / 2
+        )
     ),
     "silu": Curve(lambda x: x / (1 + (-x).exp())),
     "relu": Curve(lambda x: x.max(flint.arb(0))),
-    "quick_gelu": Curve(lambda x: x / (1 + (-QUICK * x).exp())),
+    "quick_gelu": Curve(lambda x: x / (1 + (-weights.QUICK * x).exp())),
 }
 
 
@@ -81,7 +73,7 @@ def box_ratios(network: Network, pixels: Array, eps: float) -> Iterator[zonotope
     return map(_log_ratio, streams(network, pixels, lambda x: symbols.box(x, eps)))
 
 
-def _after(block: Block, X: Number) -> Number:
+def _after(block: weights.Block, X: Number) -> Number:
     post = block.placement == "post"
     given = X if post else _normed(block.norm_attention, X)
     Y = X + _normed(block.output_norm_attention, _attended(block, given)).own()
@@ -94,7 +86,7 @@ def _after(block: Block, X: Number) -> Number:
     return _normed(block.norm_ffn, Z) if post else Z
 
 
-def _normed(norm: NormWeights, X: Number) -> Number:
+def _normed(norm: weights.NormWeights, X: Number) -> Number:
     """N(X), token by token."""
     if norm.kind == "none":
         return X
@@ -103,23 +95,23 @@ def _normed(norm: NormWeights, X: Number) -> Number:
     return Y.multiplied(scale).times(norm.gain, 0.0 if norm.shift is None else norm.shift).own()
 
 
-def _attended(block: Block, X: Number) -> Number:
+def _attended(block: weights.Block, X: Number) -> Number:
     """sum_h A_h X W_V,h W_O,h + biases of normalised tokens X."""
     parts = []
-    for heads in alike(block.heads):
+    for heads in weights.alike(block.heads):
         A = reduce(add, (_attention(head, X, block).own() for head in heads))
         parts.append(A.matmul(X.mapped(heads[0].W_V, heads[0].b_V)).mapped(heads[0].W_O))
     out = reduce(add, parts)
     return out if block.b_O is None else out.times(1.0, block.b_O)
 
 
-def _attention(head: HeadWeights, X: Number, block: Block) -> Number:
+def _attention(head: weights.HeadWeights, X: Number, block: weights.Block) -> Number:
     """softmax(scaling q k^T)."""
     q, k = X.mapped(head.W_Q, head.b_Q), X.mapped(head.W_K, head.b_K)
     return q.matmul(k.swapped()).times(block.scaling).softmax(block.causal)
 
 
-def _fed_forward(ffn: FeedForward, X: Number) -> Number:
+def _fed_forward(ffn: weights.FeedForward, X: Number) -> Number:
     """FFN(X), token by token."""
     hidden = X.mapped(ffn.W_in, ffn.b_in).tangent(ACTIVATIONS[ffn.activation]).own()
     if ffn.W_gate is not None:
@@ -235,7 +227,7 @@ def _compare(own: Array, seen: Array, number: int) -> None:
         where = f"layer {number} gives" if number else "the embedding gives"
         raise InputError(
             f"{where} another stream than its parts do ({error:.1e} of a token's length): it "
-            f"computes what cannot be enclosed (rotary positions, biases); {SUPPORTED}"
+            f"computes what cannot be enclosed (rotary positions, biases); {weights.SUPPORTED}"
         )
 
 

@@ -10,15 +10,8 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from oversmoothing.experiments.enclosures import enclosing
+from oversmoothing.experiments.enclosures import enclosing, statement
 from oversmoothing.experiments.enclosures.network import Network, network_of
-from oversmoothing.experiments.enclosures.statement import (
-    Judgement,
-    box_statement,
-    check_statement,
-    input_statement,
-    read_statement,
-)
 from oversmoothing.experiments.inspection.extract import batches, extract, prepared
 from oversmoothing.experiments.models.model import Model
 from oversmoothing.simulations.drawing.result import Result, Sentence, Table, measured, proved
@@ -89,7 +82,7 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[En
     for batch, given, seen in read_inputs(model, inputs):
         start = clock()
         enclosure = enclosing.enclosed(network, given, [X.numpy() for X in seen])
-        body, proved_in = input_statement(network, given, enclosure), start()
+        body, proved_in = statement.input_statement(network, given, enclosure), start()
         confirmed = _confirmed(network, body)
         balls = [ball for layer in enclosure.layers for ball in layer.values()]
         tiny = np.finfo(float).tiny
@@ -112,10 +105,10 @@ def prove_inputs(model: Model, single: Model | None, inputs: Any) -> Iterator[En
         floats |= {} if single is None else {torch.float32: streams_of(single, batch)}
         for dtype, streams in floats.items():
             error = enclosing.largest_error(enclosure.layers, streams)
-            within = "within" if error <= enclosing.STATED[dtype] else "BEYOND"
+            stated = enclosing.STATED[dtype]
             says = (
                 f"The metrics of `inspect` in {str(dtype).split('.')[1]} are off by {error:.1e} at "
-                f"most ({within} the stated {enclosing.STATED[dtype]:.0e})."
+                f"most ({'within' if error <= stated else 'BEYOND'} the stated {stated:.0e})."
             )
             sentences.append(Sentence(says, measured(1)))
         rows = [
@@ -134,22 +127,20 @@ def prove_boxes(
     network = network_of(model)
     for _, given, _ in read_inputs(model, inputs):
         start = clock()
-        if eps is not None:
-            claims = enclosing.on_box(network, given, eps, layers)
-            if not claims:
-                raise RequirementError(
-                    f"no sign is proved on the box of {eps:.6g}: give a smaller one, or leave "
-                    "--eps out"
-                )
-            boxes = [(eps, claims)]
-        else:
+        if eps is None:
             every = layers or range(1, len(network.blocks) + 1)
             largest = ((layer, enclosing.largest_box(network, given, layer)) for layer in every)
             boxes = [(size, {layer: ends}) for layer, (size, ends) in largest]
+        elif claims := enclosing.on_box(network, given, eps, layers):
+            boxes = [(eps, claims)]
+        else:
+            raise RequirementError(
+                f"no sign is proved on the box of {eps:.6g}: give a smaller one, or leave --eps out"
+            )
         many = "In all it" if len(boxes) > 1 else "It"
         proved_in = Sentence(f"{many} took {start()}.", proved(BY))
         for size, claims in boxes:
-            body = box_statement(network, given, size, claims)
+            body = statement.box_statement(network, given, size, claims)
             rows = [
                 {"layer": number, "eps": size, "change_low": low, "change_high": high}
                 for number, (low, high) in claims.items()
@@ -163,9 +154,11 @@ def prove_boxes(
             yield Enclosure(body, model, rows, sentences, "{:.6g}")
 
 
-def check_file(model: Model, path: str) -> Judgement:
+def check_file(model: Model, path: str) -> statement.Judgement:
     """What the checker finds of a file. Raises `InputError` for what is no enclosure."""
-    return check_statement(network_of(model), read_statement(read_text(path), f"'{path}'"))
+    return statement.check_statement(
+        network_of(model), statement.read_statement(read_text(path), f"'{path}'")
+    )
 
 
 def clock() -> Callable[[], str]:
@@ -177,7 +170,9 @@ def clock() -> Callable[[], str]:
 def _confirmed(network: Network, body: dict[str, Any]) -> Sentence:
     """What the checker says. Raises `RequirementError` where it does not confirm the file."""
     start = clock()
-    checked = check_statement(network, read_statement(to_json(body), "the enclosure"))
+    checked = statement.check_statement(
+        network, statement.read_statement(to_json(body), "the enclosure")
+    )
     if not checked.accepted:
         raise RequirementError(
             f"the checker does not confirm what was enclosed ({checked.words}): nothing is written"

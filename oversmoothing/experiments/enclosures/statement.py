@@ -137,11 +137,7 @@ def decimal(value: Fraction, rounding: str) -> str:
     """The number to `DIGITS` digits, rounded to that side: d.ddde-n."""
     context = Context(prec=DIGITS, rounding=rounding, Emin=-99999, Emax=99999)
     quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    if quotient == 0:
-        return "0"
-    sign, digits, _ = quotient.as_tuple()
-    text = "".join(map(str, digits)).ljust(DIGITS, "0")
-    return f"{'-' if sign else ''}{text[0]}.{text[1:]}e{quotient.adjusted()}"
+    return f"{quotient:.{DIGITS - 1}e}".replace("e+", "e") if quotient else "0"
 
 
 def read_statement(text: str, name: str) -> Statement:
