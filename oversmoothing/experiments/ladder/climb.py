@@ -36,37 +36,13 @@ from PIL import Image
 from torch import Tensor
 
 from oversmoothing.experiments.inspection.extract import stream
+from oversmoothing.experiments.ladder import recording, regression
 from oversmoothing.experiments.ladder.landmarks import FIRST_LAYERS, Landmarks
 from oversmoothing.experiments.ladder.linear import FUNCTIONS, lifted_state, linear_state
-from oversmoothing.experiments.ladder.recording import (
-    AffineFfns,
-    Recording,
-    affine_ffns,
-    check_pre_norm,
-    model_cost,
-    operator_changes,
-    record,
-    spectral_gaps,
-)
-from oversmoothing.experiments.ladder.regression import (
-    Features,
-    kernel_cost,
-    kernel_ridge,
-    ridge,
-    singular_value_cost,
-    spectral_statistics,
-    start_features,
-)
+from oversmoothing.experiments.ladder.recording import Recording
 from oversmoothing.experiments.ladder.scores import LadderResult, Rung, calibrated, score
+from oversmoothing.experiments.models import pictures
 from oversmoothing.experiments.models.model import Extraction, Model, check_stochastic
-from oversmoothing.experiments.models.pictures import (
-    SPLITS,
-    Pictures,
-    cifar100,
-    is_cifar100,
-    named_pictures,
-    real_inputs,
-)
 from oversmoothing.experiments.models.sources import named_texts
 from oversmoothing.simulations.state import one_thread, undisturbed
 from oversmoothing.theory.support.errors import InputError
@@ -106,28 +82,28 @@ def ladder(
     True
     """
     check_stochastic(model)
-    check_pre_norm(model)
+    recording.check_pre_norm(model)
     if len(calibration) < 10 or len(held_out) < 2:
         raise InputError(
             f"{len(calibration)} calibration and {len(held_out)} held-out inputs: give at least 10 "
             "and 2"
         )
     if copies and not (
-        isinstance(calibration, Pictures)
+        isinstance(calibration, pictures.Pictures)
         or all(isinstance(image, Image.Image) for image in calibration)
     ):
         raise InputError(
             "copies are made of PIL images: give images, or leave copies out (copies=0)"
         )
-    known = everything = record(model, calibration, states=True, batch_size=batch_size)
+    known = everything = recording.record(model, calibration, states=True, batch_size=batch_size)
     if copies:
         # Below these inputs altered copies of them.
-        more = record(model, altered(calibration, copies, seed), batch_size=batch_size)
+        more = recording.record(model, altered(calibration, copies, seed), batch_size=batch_size)
         logs = np.concatenate([known.logs, more.logs])
         everything = Recording(torch.cat([known.start, more.start]), logs)
     few = min(standard, len(known))
     batches = stream(model, calibration[:few], batch_size=batch_size, attention=False)
-    affine = affine_ffns(model, (batch.traces for batch in batches))
+    affine = recording.affine_ffns(model, (batch.traces for batch in batches))
     _, trained = _observe(model, calibration[:few], affine, batch_size)
     held, live = _observe(model, held_out, affine, batch_size)
     if held.start.shape[1] != known.start.shape[1]:
@@ -149,23 +125,23 @@ def ladder(
         "dtype": str(model.dtype).removeprefix("torch."),
     }
     return LadderResult(
-        model.name, tokens, held.change, model_cost(model, tokens), tuple(climb.rungs),
+        model.name, tokens, held.change, recording.model_cost(model, tokens), tuple(climb.rungs),
         climb.skipped, settings,
     )  # fmt: skip
 
 
 def _observe(
-    model: Model, inputs: Sequence[Any], affine: AffineFfns, batch_size: int
+    model: Model, inputs: Sequence[Any], affine: recording.AffineFfns, batch_size: int
 ) -> tuple[Recording, dict[str, Array]]:
     """The recording of the inputs and what P1 to P5 predict of them, in one run."""
     said: list[dict[str, Tensor]] = []
 
     def predict(batch: Extraction) -> None:
-        changes = operator_changes(model, batch.traces, affine)
-        said.append(spectral_gaps(model.layers, batch.traces) | changes)
+        changes = recording.operator_changes(model, batch.traces, affine)
+        said.append(recording.spectral_gaps(model.layers, batch.traces) | changes)
 
-    recording = record(model, inputs, watch=predict, batch_size=batch_size)
-    return recording, {name: torch.cat([x[name] for x in said]).numpy() for name in said[0]}
+    seen = recording.record(model, inputs, watch=predict, batch_size=batch_size)
+    return seen, {name: torch.cat([x[name] for x in said]).numpy() for name in said[0]}
 
 
 class Climb:
@@ -181,11 +157,13 @@ class Climb:
         self.skipped: dict[str, str] = {}
         # P0'', P0 and P0': what the others' skill is measured against comes first.
         start = held.start
-        fitted = ridge(spectral_statistics(self.known.start), self.known.change)
-        self._spectral = fitted(spectral_statistics(start))
+        fitted = regression.ridge(
+            regression.spectral_statistics(self.known.start), self.known.change
+        )
+        self._spectral = fitted(regression.spectral_statistics(start))
         self.add("P0", np.zeros(held.change.shape), 0, 0, "no change")
         self.add("P0'", np.tile(self.means, (len(held), 1)), 0, few, "means of the layers")
-        gram = singular_value_cost(*start.shape[1:])
+        gram = regression.singular_value_cost(*start.shape[1:])
         self.add("P0''", self._spectral, gram, few, "ridge on spectral statistics of X_0")
 
     def add(
@@ -215,15 +193,15 @@ class Climb:
         sources = np.arange(len(everything)) % number
 
         def kernel(
-            name: str, features: Callable[[Tensor], list[Features]], cost: int, note: str
+            name: str, features: Callable[[Tensor], list[regression.Features]], cost: int, note: str
         ) -> None:
             blocks, targets = features(everything.start), features(self.held.start)
-            predicted = kernel_ridge(blocks, everything.change, targets, sources)
-            cost += kernel_cost(blocks, len(everything), predicted.shape[1])
+            predicted = regression.kernel_ridge(blocks, everything.change, targets, sources)
+            cost += regression.kernel_cost(blocks, len(everything), predicted.shape[1])
             copies = len(everything) // number - 1
             self.add(f"{name}{label}", predicted, cost, number, note, copies)
 
-        start, of_start = start_features(known.start)
+        start, of_start = regression.start_features(known.start)
         kernel("P0'''", start, of_start, "kernel ridge on features of X_0")
         fixed = linear_state(known)
         lifted = lifted_state(known, int(self.model.cls), seed=self.seed)
@@ -235,11 +213,11 @@ class Climb:
         for name, state, words in (("P6", fixed, refitted), ("P6 lifted", lifted, note)):
             self.add(name + label, state.predict(self.held.start), state.cost(), number, words)
         kernel(
-            "P6 lifted, kernel reading", lambda X: [Features(lifted.logs(X))], lifted.cost(),
-            f"{note}, its propagated energies read by kernel ridge",
+            "P6 lifted, kernel reading", lambda X: [regression.Features(lifted.logs(X))],
+            lifted.cost(), f"{note}, its propagated energies read by kernel ridge",
         )  # fmt: skip
         kernel(
-            "P7 kernel", lambda X: [Features(fixed.logs(X), ENERGY_WEIGHT), *start(X)],
+            "P7 kernel", lambda X: [regression.Features(fixed.logs(X), ENERGY_WEIGHT), *start(X)],
             fixed.cost() + of_start,
             "P6 with a kernel correction on X_0's features and P6's energies",
         )  # fmt: skip
@@ -277,25 +255,27 @@ def split_inputs(
         chosen = [texts[k] for k in _drawn(random, len(texts), wanted)]
         origin = f"{Path(str(text)).name}, cut to {tokens} tokens"
         return chosen[:calibration], chosen[first:], origin
-    if images is not None and not is_cifar100(images):
-        folder = named_pictures(images, None, data_dir)
-        pictures = folder.chosen(_drawn(random, len(folder), wanted))
+    if images is not None and not pictures.is_cifar100(images):
+        folder = pictures.named_pictures(images, None, data_dir)
+        drawn = folder.chosen(_drawn(random, len(folder), wanted))
         origin = f"{Path(images).name}, split by the seed"
-        return pictures[:calibration], pictures[first:], origin
+        return drawn[:calibration], drawn[first:], origin
     usual = getattr(model.prepare, "usual", None)
     if images is None and usual is not None:
         own = usual(None)
         chosen = own[_drawn(random, len(own), wanted)]
         return chosen[:calibration], chosen[first:], "the model's usual images, split by the seed"
-    data = real_inputs(data_dir)
-    known = np.sort(random.permutation(len(cifar100(data, "train")))[:calibration])
+    data = pictures.real_inputs(data_dir)
+    known = np.sort(random.permutation(len(pictures.cifar100(data, "train")))[:calibration])
     other = np.random.default_rng([seed, 1])
-    held = np.sort(other.permutation(SPLITS["test"])[held_out_from : held_out_from + held_out])
+    held = np.sort(
+        other.permutation(pictures.SPLITS["test"])[held_out_from : held_out_from + held_out]
+    )
     if len(known) < calibration or len(held) < held_out:
         raise InputError("CIFAR-100 has 50,000 train and 10,000 test images: ask for fewer")
     return (
-        list(cifar100(data, "train", known.tolist())),
-        list(cifar100(data, "test", held.tolist())),
+        list(pictures.cifar100(data, "train", known.tolist())),
+        list(pictures.cifar100(data, "test", held.tolist())),
         "CIFAR-100: calibration from the train images, held out from the test images, by the seed",
     )
 

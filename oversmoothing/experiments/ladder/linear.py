@@ -88,8 +88,7 @@ def linear_state(calibration: Recording) -> PropagatedState:
 
 def _fit(X: Tensor, Y: Tensor, centre: Tensor, target: Tensor) -> Tensor:
     d = X.shape[-1]
-    gram = torch.zeros(d, d, dtype=torch.float64)
-    cross = torch.zeros(d, d, dtype=torch.float64)
+    gram, cross = torch.zeros(2, d, d, dtype=torch.float64)
     for x, y in zip(torch.split(X, PARTS), torch.split(Y, PARTS), strict=True):
         rows = (x - centre).flatten(0, 1)
         gram += (rows.T @ rows).double()
@@ -179,8 +178,7 @@ def lifted_state(
     floor = max(FLOOR * float(diagonal.mean()), 1e-300)
     gram += LIFTED_PENALTY * torch.diag(diagonal.clamp_min(floor))
     maps = torch.linalg.solve(gram, cross).float().reshape(size, layers, d).transpose(0, 1)
-    maps = maps.contiguous()
-    mean = torch.cat(over)
+    maps, mean = maps.contiguous(), torch.cat(over)
     image = []
     for after, B, M in zip(known[1:], means, maps, strict=True):
         Y = after - B

@@ -9,9 +9,8 @@ multiply-adds a token, where the true FFN costs 2 d times all of its hidden unit
 Three stages for a square grid of patches (layers of a model of 12). A (layer 1): every second patch
 in both directions, and CLS, with the environment of `Landmarks`' first stage. B (layers 2 to 7):
 the same tokens, attending to one another alone, each patch for four. C (layers 8 to 12): few of
-them, the context being the patches of B. Each layer's FFN is fitted to what is missing between the
-landmarks' own state after attention and the true next state; what is saved on the FFNs pays for
-more layers on the finer grid. The changes of log HFC/LFC are regressed as for `Landmarks`.
+them, the context being the patches of B. What is saved on the FFNs pays for more layers on the
+finer grid. The changes of log HFC/LFC are regressed as for `Landmarks`.
 """
 
 from collections.abc import Callable

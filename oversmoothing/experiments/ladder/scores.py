@@ -158,18 +158,11 @@ class LadderResult(Result):
     ) -> None:  # fmt: skip
         self.rungs, self.skipped = rungs, skipped
         inputs, layers = measured.shape
-        rows = [
-            {
-                "rung": rung.name,
-                **asdict(rung.score),
-                "multiply_adds": rung.cost,
-                "cost_share": None if rung.cost is None else rung.cost / cost,
-                "calibration": rung.calibration,
-                "copies": rung.copies,
-                "note": rung.note,
-            }
-            for rung in rungs
-        ]
+        frame = pd.DataFrame([{"rung": rung.name, **asdict(rung.score)} for rung in rungs])
+        frame["multiply_adds"] = np.array([rung.cost for rung in rungs], dtype=float)
+        frame["cost_share"] = frame["multiply_adds"] / cost
+        for name in ("calibration", "copies", "note"):
+            frame[name] = [getattr(rung, name) for rung in rungs]
         spread = np.square(measured - measured.mean(0)).sum(0)
         spread = np.where(spread > 0, spread, np.nan)
         alone = {each.name: 1 - np.square(measured - each.predicted).sum(0) / spread
@@ -190,24 +183,20 @@ class LadderResult(Result):
             f"Cost counts multiply-adds for one input, as a share of the model's {cost:.3g}; '-' "
             "needs the model's own run.",
         )
+        units = {"calibration": "inputs", "cost_share": "of the model's"}
+        predictions = {
+            "input": np.repeat(np.arange(1, inputs + 1), layers),
+            "layer": np.tile(np.arange(1, layers + 1), inputs),
+            "measured": measured.ravel(),
+            **{each.name: each.predicted.ravel() for each in rungs},
+        }
         super().__init__(
             "ladder",
             f"{model}: which theory predicts its smoothing?",
             {
-                "rungs": Table(
-                    pd.DataFrame(rows).astype({"multiply_adds": float, "cost_share": float}),
-                    {"calibration": "inputs", "cost_share": "of the model's"},
-                    SHOWN, "{:.3f}", means=MEANS,
-                ),
+                "rungs": Table(frame, units, SHOWN, "{:.3f}", means=MEANS),
                 "r2_by_layer": Table(pd.DataFrame({"layer": range(1, layers + 1), **alone})),
-                "predictions": Table(
-                    pd.DataFrame({
-                        "input": np.repeat(np.arange(1, inputs + 1), layers),
-                        "layer": np.tile(np.arange(1, layers + 1), inputs),
-                        "measured": measured.ravel(),
-                        **{each.name: each.predicted.ravel() for each in rungs},
-                    })
-                ),
+                "predictions": Table(pd.DataFrame(predictions)),
             },
             [
                 _verdict(rungs, inputs, cost),
