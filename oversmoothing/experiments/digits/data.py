@@ -129,18 +129,19 @@ class DataParts:
 @cache
 def digits() -> DataParts:
     """The split, the same on every call and every machine."""
-    train_test_split = required("sklearn.model_selection").train_test_split
     bunch = required("sklearn.datasets").load_digits()
-    labels = bunch.target.astype(np.int64)
-    whole = LabelledImages(scaled(bunch.images / GREY_LEVELS), torch.from_numpy(labels))
-    everything = np.arange(len(labels))
-    rest, test = train_test_split(
-        everything, test_size=0.2, random_state=SPLIT_SEED, stratify=labels
-    )
-    train, validation = train_test_split(
-        rest, test_size=0.25, random_state=SPLIT_SEED, stratify=labels[rest]
-    )
-    return DataParts(*(_sorted(whole, each) for each in (train, validation, test)))
+    labels = torch.from_numpy(bunch.target.astype(np.int64))
+    whole = LabelledImages(scaled(bunch.images / GREY_LEVELS), labels)
+    rest, test = _split(whole, np.arange(len(labels)), 0.2)
+    parts = *_split(whole, rest, 0.25), test
+    return DataParts(*(_sorted(whole, each) for each in parts))
+
+
+def _split(images: LabelledImages, among: np.ndarray, share: float) -> tuple[np.ndarray, ...]:
+    """(others, a share of these images, or so many), both with the class shares of all of them."""
+    split = required("sklearn.model_selection").train_test_split
+    labels = images.labels.numpy()[among]
+    return tuple(split(among, test_size=share, random_state=SPLIT_SEED, stratify=labels))
 
 
 def _sorted(images: LabelledImages, index: np.ndarray) -> LabelledImages:
@@ -178,7 +179,6 @@ def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = T
         LabelledImages(torch.from_numpy(pixels), torch.from_numpy(labels.astype(np.int64)))
         for pixels, labels in _official(name, data, hub, progress)
     )
-    labels = whole.labels.numpy()
     for which, wanted, images in zip(("train", "test"), OFFICIAL, (whole, test), strict=True):
         own = images.labels.numpy()
         if len(own) != wanted or set(np.bincount(own)) != {wanted // SIZES[name].classes}:
@@ -187,11 +187,7 @@ def cifar(name: str, data: Path | None, *, hub: bool = False, progress: bool = T
                 f"found, {wanted} of {SIZES[name].classes} in equal numbers belong to it: a file "
                 "is missing or is of another data set"
             )
-    train_test_split = required("sklearn.model_selection").train_test_split
-    train, validation = train_test_split(
-        np.arange(len(labels)), test_size=SIZES[name].validation, random_state=SPLIT_SEED,
-        stratify=labels,
-    )  # fmt: skip
+    train, validation = _split(whole, np.arange(len(whole)), SIZES[name].validation)
     return DataParts(_sorted(whole, train), _sorted(whole, validation), test)
 
 
@@ -393,13 +389,12 @@ class Pixels(Images):
 
 def numbers(reads: Reads, texts: list[Any]) -> Tensor:
     """Texts, or tensors [n], as numbers of characters [b, n], cut to what the network reads."""
-    rows = []
-    for text in texts:
+    rows = [text[: reads.tokens] for text in texts]
+    for k, text in enumerate(rows):
         if isinstance(text, str):
-            if odd := sorted(set(text[: reads.tokens]) - set(reads.alphabet)):
+            if odd := sorted(set(text) - set(reads.alphabet)):
                 raise InputError(f"the network knows no {odd[0]!r}: it knows {reads.alphabet!r}")
-            text = torch.tensor([reads.alphabet.index(letter) for letter in text[: reads.tokens]])
-        rows.append(text[: reads.tokens])
+            rows[k] = torch.tensor([reads.alphabet.index(letter) for letter in text])
     if len({len(row) for row in rows}) != 1:
         raise InputError(f"texts of different lengths: give {reads.tokens} characters of each")
     return torch.stack(rows)

@@ -1,10 +1,8 @@
 """Training vision Transformers on digits or CIFAR, deterministically: ViT, ViT+, ViT-, and others.
 
-AdamW with a cosine schedule, light augmentation, every random number from a generator seeded by
-(seed, purpose), and a checkpoint from which an interrupted run goes on exactly (the loop and its
-state: `training_loop.py`, `training_state.py`). The validation images choose the epoch; the test
-images are scored once, at the end. The log follows the spectrum of H and the share of (image,
-layer) cases that consensus dominates while the model learns.
+The loop and its state: `training_loop.py`, `training_state.py`. The validation images choose the
+epoch; the test images are scored once, at the end. The log follows the spectrum of H and the share
+of (image, layer) cases that consensus dominates while the model learns.
 """
 
 import copy
@@ -22,20 +20,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from oversmoothing.experiments.digits import training_config, training_state
 from oversmoothing.experiments.digits.data import DataParts, LabelledImages, cifar, digits
-from oversmoothing.experiments.digits.training_config import (
-    FORM_OF,
-    VARIANTS,
-    TrainConfig,
-    default_config,
-)
+from oversmoothing.experiments.digits.training_config import TrainConfig
 from oversmoothing.experiments.digits.training_loop import Loop, accelerator_of
-from oversmoothing.experiments.digits.training_state import (
-    StoredRun,
-    load_run,
-    save_run,
-    unfinished,
-)
 from oversmoothing.experiments.digits.vit import HeadedAttention, StudyNet
 from oversmoothing.experiments.forms.regions import MeasuredInterval
 from oversmoothing.experiments.models.model import evaluating, start_spread
@@ -50,7 +38,7 @@ from oversmoothing.theory.support.sizes import Array
 
 SCORED = 1000  # images of one pass where a model is scored
 # For the table of `models.sources`, as are `stored` and `made`.
-NAMES, USUAL = tuple(FORM_OF), tuple(VARIANTS)
+NAMES, USUAL = tuple(training_config.FORM_OF), tuple(training_config.VARIANTS)
 REQUIRED_TEST_ACCURACY = 0.97  # of a default configuration on the test images
 
 
@@ -60,7 +48,7 @@ class TrainedModel:
 
     model: StudyNet
     config: TrainConfig
-    run: StoredRun
+    run: training_state.StoredRun
 
 
 def new_model(config: TrainConfig) -> StudyNet:
@@ -93,16 +81,17 @@ def trained(
     folder = results / config.folder_name()
     if not folder.exists():
         data = parts_of(config, data_dir, hub=hub, progress=progress)
+        partial = training_state.unfinished(folder)
         model, log, metrics, watched = train_on(
-            data, config, device=device, progress=progress, folder=unfinished(folder), every=every
+            data, config, device=device, progress=progress, folder=partial, every=every
         )
         processes = required("accelerate").PartialState()
         if processes.is_main_process:
-            save_run(
+            training_state.save_run(
                 folder, config=config.model_dump(), weights=model.state_dict(), log=log,
                 metrics=metrics, watched=watched,
             )  # fmt: skip
-            shutil.rmtree(unfinished(folder), ignore_errors=True)
+            shutil.rmtree(partial, ignore_errors=True)
         processes.wait_for_everyone()
     # A fresh run is read back too, so that a cached and a fresh model cannot differ.
     read = load_model(folder, device=device)
@@ -118,7 +107,7 @@ def trained(
 
 def load_model(folder: Path, *, device: torch.device | str = "cpu") -> TrainedModel:
     """The model stored in a run folder. Raises `InputError` where it is missing or damaged."""
-    run = load_run(folder)
+    run = training_state.load_run(folder)
     if "ffn_ratio" in run.config:
         raise InputError(
             f"'{folder}' is a run of an earlier release, whose network this one does not read (its "
@@ -151,7 +140,7 @@ def stored(folder: Path) -> StudyNet:
 
 def made(name: str, results: Path, seed: int, device: torch.device) -> StudyNet:
     """The ViT of a variant's default configuration as it was trained in `results`."""
-    config = default_config(name, seed)
+    config = training_config.default_config(name, seed)
     if name != "vit-random" and not (results / config.folder_name()).exists():
         raise InputError(
             f"'{name}' (seed {config.seed}) has not been trained in '{results}': run "
@@ -272,30 +261,27 @@ def _log_rows(
             f"the model gives a loss of {loss} on the validation images after epoch {epoch}: lower "
             "learning_rate, or std where its eigenvalues were drawn too large"
         )
-    rows = []
-    probes = data.validation.inputs(slice(config.probe_images))
-    layers = zip(dominance_by_layer(model, probes), model.blocks(), strict=True)
-    for number, (layer, own) in enumerate(layers, 1):
-        region = own.attention.inside()
-        rows.append(
-            {
-                "epoch": epoch,
-                "layer": number,
-                "training_loss": training_loss,
-                "validation_loss": loss,
-                "validation_accuracy": correct / len(data.validation),
-                "h_real_min": layer.h.real.min(),
-                "h_real_max": layer.h.real.max(),
-                "h_abs_max": np.abs(layer.h).max(),
-                "safe_interval_min": layer.safe.min(),
-                "outside_share": layer.outside.mean(),
-                "consensus_share": layer.share("consensus"),
-                "tie_share": layer.share("tie"),
-                "region": region.status,
-                "region_excess": region.excess,
-            }
-        )
-    return rows
+    layers = dominance_by_layer(model, data.validation.inputs(slice(config.probe_images)))
+    regions = [block.attention.inside() for block in model.blocks()]
+    return [
+        {
+            "epoch": epoch,
+            "layer": number,
+            "training_loss": training_loss,
+            "validation_loss": loss,
+            "validation_accuracy": correct / len(data.validation),
+            "h_real_min": layer.h.real.min(),
+            "h_real_max": layer.h.real.max(),
+            "h_abs_max": np.abs(layer.h).max(),
+            "safe_interval_min": layer.safe.min(),
+            "outside_share": layer.outside.mean(),
+            "consensus_share": layer.share("consensus"),
+            "tie_share": layer.share("tie"),
+            "region": region.status,
+            "region_excess": region.excess,
+        }
+        for number, (layer, region) in enumerate(zip(layers, regions, strict=True), 1)
+    ]
 
 
 def training_table(models: list[tuple[TrainedModel, bool]]) -> pd.DataFrame:

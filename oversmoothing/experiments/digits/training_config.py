@@ -89,7 +89,7 @@ class Choices(BaseModel):
     def _is_a_network(self) -> Self:
         layers = self.signed if isinstance(self.signed, list) else [1]
         numbered = bool(layers) and sorted(set(layers)) == layers and layers[-1] <= self.depth
-        for right, words in (
+        return self._hold(
             (self.width % self.heads == 0,
              f"width {self.width} is not a multiple of heads {self.heads}: choose one that is"),
             (self.band_p < self.band_q,
@@ -97,7 +97,11 @@ class Choices(BaseModel):
             (numbered,
              f"signed {layers}: give numbers of layers from 1 to depth {self.depth}, each once, in "
              "rising order"),
-        ):  # fmt: skip
+        )  # fmt: skip
+
+    def _hold(self, *conditions: tuple[bool, str]) -> Self:
+        """Itself where each of (condition, what is wrong without it) holds."""
+        for right, words in conditions:
             if not right:
                 raise InputError(words)
         return self
@@ -116,11 +120,11 @@ class Design(Choices):
 
     @model_validator(mode="after")
     def _has_a_form(self) -> Self:
-        if self.form not in FORMS:
-            raise InputError(f"form is {self.form!r}: choose {', '.join(FORMS)}")
-        if self.laplacian > self.heads:
-            raise InputError(f"{self.laplacian} Laplacian heads of {self.heads}: no more than all")
-        return self
+        return self._hold(
+            (self.form in FORMS, f"form is {self.form!r}: choose {', '.join(FORMS)}"),
+            (self.laplacian <= self.heads,
+             f"{self.laplacian} Laplacian heads of {self.heads}: no more than all"),
+        )  # fmt: skip
 
     def form_of(self, number: int) -> str:
         """The form of layer `number`, from 1."""
@@ -167,7 +171,7 @@ class TrainConfig(Choices):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        for right, words in (
+        return self._hold(
             (self.variant in FORM_OF,
              f"variant = {self.variant!r}: it must be one of {', '.join(FORM_OF)}"),
             ((self.variant == "vit-random") == (self.epochs == 0),
@@ -181,10 +185,7 @@ class TrainConfig(Choices):
              f"of {self.data} at fraction {self.fraction:g}: choose at most that"),
             (self.augmentation != "deit" or self.sizes.channels > 1,
              f"augmentation 'deit' is for colour pictures, {self.data} are grey: leave it out"),
-        ):  # fmt: skip
-            if not right:
-                raise InputError(words)
-        return self
+        )  # fmt: skip
 
     @property
     def design(self) -> Design:
@@ -273,10 +274,8 @@ def configurations(
     if path is not None and named is not None:
         raise InputError(f"both '{path}' and the recipe '{named}' are given: choose one")
     source = path or (f"the recipe {named}" if named else "the command line")
-    fields: Any = {}
-    if named is not None:
-        fields = recipe(named)
-    elif path is not None:
+    fields: Any = {} if named is None else recipe(named)
+    if path is not None:
         fields = read_json(path) if path == "-" or path.endswith(".json") else read_toml(path)
     given = {} if seed is None else {"seed": seed}
     if not isinstance(fields, dict):

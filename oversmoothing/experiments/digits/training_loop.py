@@ -287,14 +287,13 @@ class Loop:
 
     def _epoch(self, asked: list[int], bar: tqdm, steps: int) -> None:
         """The rest of the epoch that the run stands in."""
-        config, state, per_epoch = self.config, self.state, self.config.per_epoch
+        state, per_epoch = self.state, self.config.per_epoch
         self.model.train()
         state.epoch_order = state.order.get_state()
         order = torch.randperm(len(self.data.train), generator=state.order)
-        done = state.step % per_epoch
-        batches = order[: per_epoch * config.batch_size].view(per_epoch, -1)
+        batches = order[: per_epoch * self.config.batch_size].view(per_epoch, -1)
         process, processes = self.accelerator.process_index, self.accelerator.num_processes
-        for number in range(done, per_epoch):
+        for number in range(state.step % per_epoch, per_epoch):
             self.one(batches[number][process::processes], steps)
             bar.update()
             if number + 1 < per_epoch:
@@ -330,10 +329,8 @@ class Loop:
             if asked:
                 raise KeyboardInterrupt
             return
-        if self.every is None:
-            due = time.monotonic() - self._saved > CHECKPOINT_SECONDS
-        else:
-            due = self.state.step % self.every == 0
+        late = time.monotonic() - self._saved > CHECKPOINT_SECONDS
+        due = late if self.every is None else self.state.step % self.every == 0
         ends = self._any(bool(asked))
         if ends or self._any(due):
             self.save()
@@ -375,15 +372,13 @@ class Loop:
 
 def check_finite_loss(loop: Loop, loss: float) -> None:
     """Raise `InputError` where the loss is no number any more."""
-    if math.isfinite(loss):
-        return
-    kept = ""
-    if loop.folder is not None and loop.folder.exists():
-        kept = f"; the last good checkpoint is kept in '{loop.folder}'"
-    raise InputError(
-        f"training diverged in epoch {1 + (loop.state.step - 1) // loop.config.per_epoch} (loss "
-        f"{loss}): lower learning_rate or std in the configuration{kept}"
-    )
+    if not math.isfinite(loss):
+        there = loop.folder is not None and loop.folder.exists()
+        kept = f"; the last good checkpoint is kept in '{loop.folder}'" * there
+        raise InputError(
+            f"training diverged in epoch {1 + (loop.state.step - 1) // loop.config.per_epoch} "
+            f"(loss {loss}): lower learning_rate or std in the configuration{kept}"
+        )
 
 
 def accelerator_of(config: TrainConfig, device: torch.device | str) -> Any:

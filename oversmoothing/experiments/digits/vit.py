@@ -34,12 +34,7 @@ from torch.nn.utils import parametrize
 
 from oversmoothing.experiments.digits.data import Pixels, Reads, numbers, seen
 from oversmoothing.experiments.digits.training_config import SHARED, WHOLE, Design
-from oversmoothing.experiments.forms.form import (
-    Inside,
-    ValueProjection,
-    orthogonal_factor,
-    symmetric,
-)
+from oversmoothing.experiments.forms import form as forms
 from oversmoothing.experiments.forms.regions import parameterisation, value_projection
 from oversmoothing.experiments.models.describe import watched_model, with_own_heads
 from oversmoothing.experiments.models.model import Heads, Model
@@ -63,13 +58,10 @@ def generator(seed: int, purpose: str) -> torch.Generator:
 
 def eigenvalues(form: str, psi: Tensor) -> Tensor:
     """Lambda [d] of a signed form."""
-    if form == "plus":
-        return psi.square()
-    if form == "minus":
-        return -psi.square()
-    if form == "clip+":
-        return psi.clamp(0, 1)
-    return psi.clamp(-1, 0) if form == "clip-" else psi
+    if form in ("plus", "minus"):
+        return psi.square() if form == "plus" else -psi.square()
+    ends = {"clip+": (0, 1), "clip-": (-1, 0)}.get(form)
+    return psi.clamp(*ends) if ends else psi
 
 
 def _one(like: Tensor) -> Tensor:
@@ -83,7 +75,7 @@ class HeadedAttention(nn.Module):
     seen: Tensor | None
     tied: "HeadedAttention | None"
     # A whole H of a form of `experiments.forms`.
-    projection: ValueProjection | None
+    projection: forms.ValueProjection | None
     # Whether torch's fused attention may be used, where it is the faster one.
     fused = True
 
@@ -154,7 +146,7 @@ class HeadedAttention(nn.Module):
         if own.projection is not None:
             H = own.projection()
             return H.mT, _one(H)
-        Q = orthogonal_factor(own.theta)
+        Q = forms.orthogonal_factor(own.theta)
         W_O = eigenvalues(own.form, own.psi)[:, None] * Q.mT
         return (Q @ W_O, _one(Q)) if own.shared else (Q, W_O)
 
@@ -173,11 +165,11 @@ class HeadedAttention(nn.Module):
         if own.form in ("ord", "shared"):
             W_V, W_O = (each.double() for each in own.maps())
             return (W_V @ W_O).mT
-        return symmetric(orthogonal_factor(own.theta.double()),
+        return forms.symmetric(forms.orthogonal_factor(own.theta.double()),
                          eigenvalues(own.form, own.psi.double()))  # fmt: skip
 
     @torch.no_grad()
-    def inside(self) -> Inside:
+    def inside(self) -> forms.Inside:
         """Whether H lies in the region of its form."""
         own = self.owner
         if own.projection is not None:
@@ -388,14 +380,12 @@ class StudyNet(nn.Module):
         does not see, norms, biases, positions and the CLS token are not, nor a whole H of a region,
         of which decay would only move the place in it."""
         kept = ("theta", "position", "cls", "bias")
-        decayed: list[Tensor] = []
-        free: list[Tensor] = []
+        groups: tuple[list[Tensor], list[Tensor]] = [], []
         for name, parameter in self.named_parameters():
             last = name.rpartition(".")[2]
             weight = last not in kept and (parameter.ndim > 1 or last == "psi")
-            weight &= "projection" not in name
-            (decayed if weight else free).append(parameter)
-        return decayed, free
+            groups["projection" in name or not weight].append(parameter)
+        return groups
 
     def described(self, name: str | None) -> Model:
         """How the theory sees it (`models.model.DescribesItself`).
@@ -406,14 +396,13 @@ class StudyNet(nn.Module):
             raise InputError(
                 "Laplacian heads and removal of the mean are not described as layers X + A N(X) H^T"
             )
-        reads = self.reads
-        pictured = reads.kind == "pixels"
+        reads, pictured = self.reads, self.reads.kind == "pixels"
+        prepare: Any = partial(numbers, reads)
+        if pictured:
+            prepare = Pixels(reads.side, reads.mean, reads.deviation)
         read = watched_model(
-            self, cls=pictured, modality="vision" if pictured else "text",
+            self, cls=pictured, modality="vision" if pictured else "text", prepare=prepare,
             name=name or f"{'ViT' if pictured else 'decoder'}, {self.design.form}",
-            prepare=Pixels(reads.side, reads.mean, reads.deviation)
-            if pictured
-            else partial(numbers, reads),
         )  # fmt: skip
         own = with_own_heads(read, self._heads, self.cos_start)
         return replace(own, causal=reads.causal)
