@@ -7,7 +7,7 @@ which the rule would decide: twice a one-sided p of Student's t against the end 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -223,35 +223,24 @@ def table(chosen: Protocol, rows: Rows, *, so_far: bool = False) -> pd.DataFrame
         planned = chosen.seeds(question)
         whole = len(seen) + void >= planned
         first = seen[:FIRST]
-        sd = float(first.std(ddof=1)) if len(first) == FIRST else NAN
+        sd = float(first.std(ddof=1)) if len(first) == FIRST else question.sd
         answer = decide(question, seen, chosen.confidence)
-        decision, p = answer.decision, answer.p
+        decision = answer.decision
         if len(seen) < 2:
             decision = "void" if whole and void else "not run"
         shown = whole or so_far
-        expected = question.sd if math.isnan(sd) else sd
         # Rows keep seven digits: a mean far below its interval is their rounding.
         near = abs(answer.mean) < 1e-6 * (answer.high - answer.low)
-        made.append(
-            {
-                "question": question.name,
-                "says": question.says,
-                "measure": question.measure,
-                "primary": question.primary,
-                "value": (0.0 if near else answer.mean) if shown else NAN,
-                "low": answer.low if shown else NAN,
-                "high": answer.high if shown else NAN,
-                "seeds": len(seen),
-                "planned": planned,
-                "void": void,
-                "worst": _worst(question, rows, chosen),
-                "decision": decision if shown else "not run",
-                "p": p if shown else NAN,
-                "sd": expected,
-                "detectable": _detectable(planned, expected, chosen),
-                "needed": NAN,
-            }
-        )
+        said = (0.0 if near else answer.mean, answer.low, answer.high, answer.p, decision)
+        value, low, high, p, decision = said if shown else (NAN, NAN, NAN, NAN, "not run")
+        row = {
+            "question": question.name, "says": question.says, "measure": question.measure,
+            "primary": question.primary, "value": value, "low": low, "high": high,
+            "seeds": len(seen), "planned": planned, "void": void,
+            "worst": _worst(question, rows, chosen), "decision": decision, "p": p, "sd": sd,
+            "detectable": _detectable(planned, sd, chosen), "needed": NAN,
+        }  # fmt: skip
+        made.append(row)
         way, distance = max(_beyond(question, answer.mean).items(), key=lambda each: each[1])
         ends = {"supported": question.margin} if question.predicts == "within" else {
             NOTHING: question.negligible}  # fmt: skip
@@ -349,19 +338,19 @@ def answers(
     for name, frame in (("means", means(chosen, own)), ("trajectories", trajectories(chosen, own))):
         if len(frame):
             tables[name] = Table(frame)
-    counts = {
+    made = [row["made"] for row in own.values()]
+    details = {
         "runs": len(own),
         "planned_runs": sum(seeds for _, seeds in chosen.cells.values()),
         "of_another_recipe": len(rows) - len(own),
         "core_hours": round(sum(row["seconds_in_all"] for row in own.values()) / 3600, 2),
+        "dates": sorted({each["date"] for each in made}),
+        "commits": sorted({str(each["commit"]) for each in made}),
     }
-    made = [row["made"] for row in own.values()]
-    dates = sorted({each["date"] for each in made})
-    commits = sorted({str(each["commit"]) for each in made})
-    details = {**counts, "dates": dates, "commits": commits}
     return Result(
-        "study", chosen.title, tables, _sentences(asked, len(own)), {"protocol": chosen.source,
-        "confidence": chosen.confidence, "so_far": so_far}, details=details,
+        "study", chosen.title, tables, list(_sentences(asked, len(own))),
+        {"protocol": chosen.source, "confidence": chosen.confidence, "so_far": so_far},
+        details=details,
         picture=partial(drawn, chosen, own) if own else None,
     )  # fmt: skip
 
@@ -375,25 +364,20 @@ def rounded(value: float, low: float, high: float) -> str:
     return f"{round(value, digits) + 0.0:+.{max(digits, 0)}f}"
 
 
-def _sentences(asked: pd.DataFrame, runs: int) -> list[Sentence]:
+def _sentences(asked: pd.DataFrame, runs: int) -> Iterator[Sentence]:
     """How many questions are answered and how; a line each, alike ones together; those not run."""
     left = asked[asked["decision"] == "not run"]
     done = asked[asked["decision"] != "not run"]
     done = done.sort_values("decision", key=lambda x: x.map(DECISIONS.index), kind="stable")
-    said = []
     if len(done):
-        groups = (
-            f"{count} {decision}"
-            for decision, count in done["decision"].value_counts(sort=False).items()
-        )
+        counts = done["decision"].value_counts(sort=False).items()
+        groups = "; ".join(f"{count} {decision}" for decision, count in counts)
         seeds = " to ".join(map(str, sorted({done["planned"].min(), done["planned"].max()})))
         void = f" ({done['void'].sum()} void)" if done["void"].any() else ""
-        said.append(
-            Sentence(
-                f"{len(done)} of {len(asked)} questions were run with all their seeds, {seeds} "
-                f"each{void}: {'; '.join(groups)}.",
-                measured(runs, of="run"),
-            )
+        yield Sentence(
+            f"{len(done)} of {len(asked)} questions were run with all their seeds, {seeds} "
+            f"each{void}: {groups}.",
+            measured(runs, of="run"),
         )
     for row in done.to_dict("records"):
         low, high, n = row["low"], row["high"], row["seeds"]
@@ -413,12 +397,11 @@ def _sentences(asked: pd.DataFrame, runs: int) -> list[Sentence]:
         number = rounded(row["value"], low, high)
         seen = "" if math.isnan(row["value"]) else f" Seen: {number} {unit}."
         says = f"{row['question']}{kind}, {row['decision']}: {row['says']}{seen}{void}{more}"
-        said.append(Sentence(says, measured(n, low, high, "seed") if n else UNTESTED))
+        yield Sentence(says, measured(n, low, high, "seed") if n else UNTESTED)
     if len(left):
         names = "; ".join(left["question"])
-        said.append(Sentence(f"Nothing follows yet for these, of which seeds are missing: {names}.",
-                             UNTESTED))  # fmt: skip
-    return said
+        says = f"Nothing follows yet for these, of which seeds are missing: {names}."
+        yield Sentence(says, UNTESTED)
 
 
 def spreads(rows: Sequence[dict[str, Any]], chosen: Protocol | None = None) -> Result:

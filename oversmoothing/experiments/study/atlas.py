@@ -112,19 +112,18 @@ def _row(layer: Layer, folding: Folding, of: str) -> dict[str, float]:
     parts = [whole_values(layer, folding)] if of == "whole" else own_values(layer, folding)
     h = np.concatenate([each.discs.centres for each in parts])
     h = h[h != 0]
-    disc = [in_universal_disc(complex(value)) for value in h]
-    row = {
-        "eigenvalues": len(h),
-        "negative": float((h.real < 0).mean()),
-        "universal_disc": float(np.mean(disc)),
-        "asymmetry": np.nan,
-        "asymmetry_at_random": np.nan,
-        "cos_start": np.nan if layer.cos_start is None else layer.cos_start,
-    }
+    skew = at_random = np.nan
     if of == "whole":
         H = np.einsum("hdr,hre->ed", *factors(layer, folding))
-        row |= {"asymmetry": asymmetry(H), "asymmetry_at_random": asymmetry_at_random(len(H))}
-    return row
+        skew, at_random = asymmetry(H), asymmetry_at_random(len(H))
+    return {
+        "eigenvalues": len(h),
+        "negative": float((h.real < 0).mean()),
+        "universal_disc": float(np.mean([in_universal_disc(complex(value)) for value in h])),
+        "asymmetry": skew,
+        "asymmetry_at_random": at_random,
+        "cos_start": np.nan if layer.cos_start is None else layer.cos_start,
+    }
 
 
 def recorded_deit() -> pd.DataFrame:
@@ -289,11 +288,9 @@ def _attended(model: Model, inputs: Any) -> dict[str, list[Array]]:
     held: dict[str, list[list[Array]]] = {
         name: [[] for _ in model.layers] for name in ("sink", "consensus")
     }
-    values = [
-        [np.append(h, [0.0] * (len(h) < model.width)) for h in
-         (eigenvalues(layer, head) for head in range(layer.number))]
-        for layer in (each.kept() for each in model.layers)
-    ]  # fmt: skip
+    layers = [layer.kept() for layer in model.layers]
+    heads = [[eigenvalues(layer, head) for head in range(layer.number)] for layer in layers]
+    values = [[np.append(h, [0.0] * (len(h) < model.width)) for h in own] for own in heads]
 
     def see(number: int, trace: Trace, keep: Tensor, verified: bool) -> None:
         for A in matrices(trace, keep):
@@ -352,14 +349,12 @@ def faults(frame: pd.DataFrame) -> list[str]:
     }  # fmt: skip
     wrong = [words for words, rows in odd.items() if rows.any()]
     for key, own in frame.groupby(["weights", "inputs_hash"]):
-        keys = own[["layer", "head"]]
-        layers = set(own["layer"])
-        whole = layers == set(range(1, int(own["layers"].iloc[0]) + 1))
-        whole &= all(
-            set(part["head"]) == set(range(int(part["heads"].iloc[0]) + 1))
-            for _, part in own.groupby("layer")
-        )
-        if keys.duplicated().any() or not whole or own["model"].nunique() > 1:
+        heads = own.groupby("layer")["heads"].first()
+        wanted = {(layer, head) for layer, number in heads.items() for head in range(number + 1)}
+        there = list(zip(own["layer"], own["head"], strict=True))
+        whole = list(heads.index) == list(range(1, int(own["layers"].iloc[0]) + 1))
+        whole = whole and set(there) == wanted and len(there) == len(wanted)
+        if not whole or own["model"].nunique() > 1:
             wrong.append(f"the rows of {own['model'].iloc[0]} ({str(key)[2:10]}) are "
                          "not one for each layer and head")  # fmt: skip
     return wrong
@@ -388,25 +383,21 @@ def atlas(rows: pd.DataFrame) -> Result:
     table = table.join(layers[["disc", "alignment", "asymmetry"]].mean())
     table = table.join(heads[["sink", "consensus"]].mean()).reset_index()
     table["weights"] = table["weights"].str[:8]
-    said = []
-    for kind in ("vision", "text"):
-        own = table[table["modality"] == kind]
-        if len(own):
-            leans = own["alignment"]
-            says = (
-                f"{kind}: H, gain folded in, leans towards -I in {(leans > 0).sum()} of "
-                f"{len(own)} models (alignment {leans.min():+.2f} to {leans.max():+.2f})."
-            )
-            said.append(Sentence(says, measured(len(own), of="model")))
+    leaning = {kind: table[table["modality"] == kind]["alignment"] for kind in ("vision", "text")}
+    said = [
+        Sentence(
+            f"{kind}: H, gain folded in, leans towards -I in {(own > 0).sum()} of {len(own)} "
+            f"models (alignment {own.min():+.2f} to {own.max():+.2f}).",
+            measured(len(own), of="model"),
+        )
+        for kind, own in leaning.items()
+        if len(own)
+    ]
+    means = {name: SCHEMA[name] for name in OF_LAYERS}
     return Result(
         "atlas",
         f"H of {len(table)} trained models, layer by layer and head by head",
-        {
-            "models": Table(
-                table, shown=[*map(str, table)], means={name: SCHEMA[name] for name in OF_LAYERS}
-            ),
-            "rows": Table(rows),
-        },
+        {"models": Table(table, shown=[*map(str, table)], means=means), "rows": Table(rows)},
         said or [Sentence("No model of images or text is here.", UNTESTED)],
         {"schema": VERSION},
         details={"columns": dict(SCHEMA)},

@@ -29,13 +29,8 @@ import torch
 from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
-from oversmoothing.experiments.inspection.extract import (
-    batches,
-    extract,
-    prepared_and_moved,
-    tokens_of,
-)
-from oversmoothing.experiments.intervals import mean_interval
+from oversmoothing.experiments.inspection import extract as passes
+from oversmoothing.experiments.intervals import mean_interval, mean_intervals
 from oversmoothing.experiments.models.layers import Light, gives_across
 from oversmoothing.experiments.models.model import Layer, Model, evaluating
 from oversmoothing.experiments.models.tape import running
@@ -79,7 +74,8 @@ class Change:
     def added(self, number: int, layer: Layer, A: Tensor, X: Tensor) -> Tensor:
         """To the output of attention in a layer (numbers from 0), of its A [b, heads, n, n] and
         stream X [b, n, d]."""
-        values = _bare(layer, X) @ torch.from_numpy(self.D[number]).to(X)
+        z = X if layer.placement == "post" else layer.norm_attention.scaled(X)
+        values = z @ torch.from_numpy(self.D[number]).to(X)
         if self.b is not None:
             values = values + torch.from_numpy(self.b[number]).to(X)
         return (A.mean(1) if self.head is None else A[:, self.head]).to(values) @ values
@@ -175,11 +171,6 @@ def adding(layer: Layer, added: Callable[[], Tensor]) -> RemovableHandle:
     return where.register_forward_hook(add)
 
 
-def _bare(layer: Layer, X: Tensor) -> Tensor:
-    """z(X): what attention reads, without the norm's gain and shift."""
-    return X if layer.placement == "post" else layer.norm_attention.scaled(X)
-
-
 @torch.no_grad()
 def foreseen(
     model: Model, inputs: Any, changes: Sequence[Change], batch_size: int = BATCH
@@ -187,7 +178,7 @@ def foreseen(
     """The predicted change of log10 HFC/LFC behind the last layer, [changes, inputs]."""
     predictions = []
     for batch in _batches(model, inputs, batch_size):
-        traces = extract(model, batch, verify=False, dtype=torch.float64).traces
+        traces = passes.extract(model, batch, verify=False, dtype=torch.float64).traces
         rows = torch.zeros(len(changes), len(traces[0].before), dtype=torch.float64)
         for number, (layer, trace) in enumerate(zip(model.layers, traces, strict=True)):
             assert trace.attention is not None
@@ -216,7 +207,7 @@ def run(
         for layer in {id(layer.block): layer for layer in model.layers}.values():
 
             def see(block: Any, _: Any, out: Any, across: bool = gives_across(layer)) -> None:
-                X = tokens_of(out, block)
+                X = passes.tokens_of(out, block)
                 rows.append(stream_log_ratio(X.transpose(0, 1) if across else X) / TEN)
 
             hooks.enter_context(layer.block.register_forward_hook(see))
@@ -243,8 +234,8 @@ def _batches(model: Model, inputs: Any, size: int) -> Iterator[Any]:
     """As the model reads them, where it lies; texts one by one, so that none is padded. Raises
     `InputError` for tensors that are."""
     size = 1 if model.modality == "text" and not isinstance(inputs, Tensor) else size
-    for part in batches(inputs, size):
-        batch = prepared_and_moved(model, part)
+    for part in passes.batches(inputs, size):
+        batch = passes.prepared_and_moved(model, part)
         mask = batch.get("attention_mask") if isinstance(batch, Mapping) else None
         if mask is not None and not bool(mask.all()):
             raise InputError("the inputs are padded: give texts, or tensors of one length")
@@ -264,16 +255,16 @@ def said_in_batches(
 def _said(plain: Sequence[Tensor], changed: Sequence[Tensor]) -> tuple[Array, Array]:
     """By input: sum p log(p / q), p of the unchanged model, mean over tokens; share of tokens (1 of
     an image) whose first choice is the same. NaN of a model without scores."""
-    divergence, same = [], []
+    said = []
     for p, q in zip(plain, changed, strict=True):
         if not p.numel():
             return np.array([np.nan]), np.array([np.nan])
         one, other = p.double().log_softmax(-1), q.double().log_softmax(-1)
-        kl = (one.exp() * (one - other)).sum(-1)
         equal = (p.argmax(-1) == q.argmax(-1)).double()
-        divergence.append(kl.flatten(1).mean(1) if kl.ndim > 1 else kl)
-        same.append(equal.flatten(1).mean(1) if equal.ndim > 1 else equal)
-    return torch.cat(divergence).numpy(), torch.cat(same).numpy()
+        both = torch.stack([(one.exp() * (one - other)).sum(-1), equal])
+        said.append(both.flatten(2).mean(2) if both.ndim > 2 else both)
+    divergence, same = torch.cat(said, 1).numpy()
+    return divergence, same
 
 
 def slope(changes: Sequence[str], doses: Sequence[float], values: Array) -> Array:
@@ -340,22 +331,18 @@ def intervene(
         *(without(model, place) for place in left_out),
     ]
     results = effects(model, inputs, changes, seed=seed)
-    rows = []
-    for k, change in enumerate(changes):
-        ends = mean_interval(results["effect"][k])
-        rows.append(
-            {
-                "change": change.name,
-                "amount": change.dose,
-                "norm": results["norm"][k],
-                "predicted": results["predicted"][k].mean(),
-                **dict(zip(("measured", "low", "high"), ends, strict=True)),
-                "random": results["control"][k].mean(),
-                "KL": results["kl"][k].mean(),
-                "random KL": results["control_kl"][k].mean(),
-                "same top-1": results["same"][k].mean(),
-            }
-        )
+    mean = {name: values.mean(-1) for name, values in results.items()}
+    table = {
+        "change": [change.name for change in changes],
+        "amount": [change.dose for change in changes],
+        "norm": results["norm"],
+        "predicted": mean["predicted"],
+        **dict(zip(("measured", "low", "high"), mean_intervals(results["effect"]), strict=True)),
+        "random": mean["control"],
+        "KL": mean["kl"],
+        "random KL": mean["control_kl"],
+        "same top-1": mean["same"],
+    }
     units = {"predicted": "log10 HFC/LFC", "norm": "share of H", "KL": "nats"}
     means = {
         "change": "of H in every layer, or of one head",
@@ -371,53 +358,56 @@ def intervene(
     return Result(
         "intervene",
         f"{model.name}: what moving H, or leaving heads out, does to its tokens",
-        {"changes": Table(pd.DataFrame(rows), units, means=means)},
-        _sentences(model.name, changes, results),
+        {"changes": Table(pd.DataFrame(table), units, means=means)},
+        list(_sentences(model.name, changes, results)),
         {"model": model.name, "inputs": results["effect"].shape[1], "seed": seed},
     )
 
 
-def _sentences(name: str, changes: Sequence[Change], results: dict[str, Array]) -> list[Sentence]:
+def _sentences(
+    name: str, changes: Sequence[Change], results: dict[str, Array]
+) -> Iterator[Sentence]:
     """The slope beside the prediction and the random control; the two sides of a shift."""
-    m, said = results["effect"].shape[1], []
+    m = results["effect"].shape[1]
     beyond = results["effect"] - results["control"]
     shifts = {each.dose: k for k, each in enumerate(changes) if each.name == "shift"}
     if any(shifts):
         asked = [each.name for each in changes], [each.dose for each in changes]
         mean, low, high = mean_interval(slope(*asked, beyond))
         ahead = float(slope(*asked, results["predicted"]).mean())
-        says = (
+        yield Sentence(
             f"{name}: adding delta to every eigenvalue of H changes log10 HFC/LFC by "
             f"{mean:+.2f} delta beyond random changes of the same norm; predicted from the "
-            f"unchanged model: {ahead:+.2f} delta."
+            f"unchanged model: {ahead:+.2f} delta.",
+            measured(m, low, high),
         )
-        said.append(Sentence(says, measured(m, low, high)))
-    for k, each in enumerate(changes):
-        if each.name == "into disc":
-            mean, low, high = mean_interval(beyond[k])
-            says = (
-                f"Moving the eigenvalues further than {DISC} from -1/2 {100 * each.dose:g} % of "
-                f"the way to there changes log10 HFC/LFC by {mean:+.3f} beyond random changes "
-                "of the same norm."
+    discs = [k for k, each in enumerate(changes) if each.name == "into disc"]
+    for k in discs:
+        mean, low, high = mean_interval(beyond[k])
+        yield Sentence(
+            f"Moving the eigenvalues further than {DISC} from -1/2 {100 * changes[k].dose:g} % of "
+            f"the way to there changes log10 HFC/LFC by {mean:+.3f} beyond random changes of the "
+            "same norm.",
+            measured(m, low, high),
+        )
+    pairs = {dose: (k, shifts[-dose]) for dose, k in shifts.items() if dose > 0 and -dose in shifts}
+    for dose, (up, down) in pairs.items():
+        smoothed, sharpened = results["kl"][up], results["kl"][down]
+        mean, low, high = mean_interval(smoothed - sharpened)
+        if not np.isnan(mean):
+            yield Sentence(
+                f"Smoothing by {dose:g} changes the model's output by {smoothed.mean():.3g} nats "
+                "(Kullback-Leibler divergence), sharpening by as much by "
+                f"{sharpened.mean():.3g}: {mean:+.2g} between them.",
+                measured(m, low, high),
             )
-            said.append(Sentence(says, measured(m, low, high)))
-    for dose, k in shifts.items():
-        if dose > 0 and -dose in shifts:
-            smoothed, sharpened = results["kl"][k], results["kl"][shifts[-dose]]
-            mean, low, high = mean_interval(smoothed - sharpened)
-            if not np.isnan(mean):
-                says = (
-                    f"Smoothing by {dose:g} changes the model's output by "
-                    f"{smoothed.mean():.3g} nats (Kullback-Leibler divergence), sharpening by as "
-                    f"much by {sharpened.mean():.3g}: {mean:+.2g} between them."
-                )
-                said.append(Sentence(says, measured(m, low, high)))
     heads = [k for k, each in enumerate(changes) if each.b is not None]
     if heads:
         taken = (results[x][heads] for x in ("predicted", "effect", "control"))
-        said.append(_of_heads(*taken) if len(heads) > 1 else _of_head(*taken))
-    made = "1 change was" if len(changes) == 1 else f"{len(changes)} changes were"
-    return said or [Sentence(f"{name}: {made} made.", measured(m))]
+        yield _of_heads(*taken) if len(heads) > 1 else _of_head(*taken)
+    elif not (any(shifts) or discs):
+        made = "1 change was" if len(changes) == 1 else f"{len(changes)} changes were"
+        yield Sentence(f"{name}: {made} made.", measured(m))
 
 
 def _of_head(foreseen: Array, effect: Array, control: Array) -> Sentence:

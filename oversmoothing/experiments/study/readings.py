@@ -164,18 +164,16 @@ def summarise(cases: pd.DataFrame) -> pd.DataFrame:
             if name == "undecided" and reading != "E3":
                 continue
             mean = float((counts[name] / total).mean())
-            low, high = share_interval(mean, len(counts))
-            rows.append(
-                {
-                    "reading": reading,
-                    "class": name,
-                    "count": int(counts[name].sum()),
-                    "cases": int(total.sum()),
-                    "images": len(counts),
-                    "layers": int(part["layer"].nunique()),
-                    **named("percent", (100 * mean, 100 * low, 100 * high)),
-                }
-            )
+            ends = share_interval(mean, len(counts))
+            row = {
+                "reading": reading,
+                "class": name,
+                "count": int(counts[name].sum()),
+                "cases": int(total.sum()),
+                "images": len(counts),
+                "layers": int(part["layer"].nunique()),
+            }
+            rows.append(row | named("percent", [100 * each for each in (mean, *ends)]))
     return pd.DataFrame(rows)
 
 
@@ -200,14 +198,11 @@ def readings_of(
     >>> set(table["model"])
     {'small'}
     """
-    tables = []
-    for name, source in models.items():
-        how = readings, folding, costly_inputs, batch_size
-        table = summarise(_cases(open_model(source), _again(inputs), *how))
-        table.insert(0, "norm", folding)
-        table.insert(0, "model", name)
-        tables.append(table)
-    return pd.concat(tables, ignore_index=True)
+    how = _again(inputs), readings, folding, costly_inputs, batch_size
+    parts = {name: summarise(_cases(open_model(each), *how)) for name, each in models.items()}
+    table = pd.concat(parts, names=["model"]).reset_index("model").reset_index(drop=True)
+    table.insert(1, "norm", folding)
+    return table
 
 
 def _cases(
@@ -260,18 +255,11 @@ def nearest(table: pd.DataFrame, column: str) -> pd.DataFrame:
         second = "other" if key[-1] == "E3" else "smallest"
         two = np.array([percent["consensus"], percent[second]])
         rest = 100 - two.sum()
-        rows.append(
-            {
-                **dict(zip(keys, key, strict=True)),
-                "consensus": two[0],
-                "smallest": two[1],
-                "distance": 0.5 * (np.abs(two - goal).sum() + rest),
-                "distance_two": (
-                    float(np.abs(100 * two[0] / two.sum() - goal[0])) if two.sum() else np.nan
-                ),
-            }
-        )
-    return pd.DataFrame(rows).sort_values("distance", ignore_index=True)
+        shared = 100 * two[0] / two.sum() if two.sum() else np.nan
+        distances = 0.5 * (np.abs(two - goal).sum() + rest), float(np.abs(shared - goal[0]))
+        rows.append((*key, *two, *distances))
+    names = [*keys, "consensus", "smallest", "distance", "distance_two"]
+    return pd.DataFrame(rows, columns=names).sort_values("distance", ignore_index=True)
 
 
 def readings(
@@ -285,15 +273,14 @@ def readings(
     table = readings_of({model.name: model}, inputs, names, folding, costly_inputs)
     spectra = atlas.value_spectra_table(model)
     images = dict.fromkeys(table["images"].tolist())
-    own = table[table["class"] == "consensus"]
-    each = [f"{row.percent:.0f} % of cases by {row.reading} ({READINGS[str(row.reading)][1]})"
-            for row in own.itertuples()]  # fmt: skip
+    own = table.loc[table["class"] == "consensus", ["percent", "reading"]].itertuples(index=False)
+    each = [f"{share:.0f} % of cases by {name} ({READINGS[name][1]})" for share, name in own]
     says = f"Consensus (all tokens equal, a = 1) dominates in {', '.join(each)}."
     sentences = [Sentence(says, measured(min(images)))]
     for number in images:
         said = f"95 % intervals (Wilson's) over {number} inputs"
         said = said if number >= FEWEST else in_words(NAN, NAN, number, str)
-        names_said = dict.fromkeys(table.loc[table["images"] == number, "reading"])
+        names_said = table.loc[table["images"] == number, "reading"].unique()
         sentences.append(Sentence(f"{', '.join(names_said)}: {said}.", measured(number)))
     # The published columns are of pictures.
     for column in ("DeiT-B/16", "ViT-B/16") if model.modality == "vision" else ():
@@ -304,15 +291,14 @@ def readings(
         )
         sentences.append(Sentence(says, measured(min(images))))
     overall = atlas.in_all(spectra)
+    names = [*map(str, overall)]
     return Result(
         "readings",
         f"{model.name}: which eigenvalue dominates its layers (Table 1 of the paper)?",
         {
             "readings": Table(table, dict.fromkeys(SHOWN[-3:], "%"), SHOWN, "{:.2f}", means=MEANS),
             "value_spectra": Table(spectra),
-            "eigenvalues": Table(
-                overall, shown=[*map(str, overall)], number="{:.1f}", means=atlas.MEANS
-            ),
+            "eigenvalues": Table(overall, shown=names, number="{:.1f}", means=atlas.MEANS),
         },
         sentences,
         {"model": model.name, "norm": folding, "costly_inputs": costly_inputs},

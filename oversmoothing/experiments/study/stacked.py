@@ -85,10 +85,9 @@ def kept(
     """A file of `Learnt` for each run; missing ones are trained at once and kept first of all."""
     paths = [folder / f"{cell.name}-seed{seed}.pt" for cell, seed in stack]
     left = [k for k, (cell, _) in enumerate(stack) if Learnt.kept(paths[k], cell.digest) is None]
-    if left:
-        trained_now = learn([stack[k] for k in left], own, device, progress=progress)
-        for k, learnt in zip(left, trained_now, strict=True):
-            learnt.keep(paths[k], stack[k][0].digest)
+    missing = learn([stack[k] for k in left], own, device, progress=progress) if left else []
+    for k, learnt in zip(left, missing, strict=True):
+        learnt.keep(paths[k], stack[k][0].digest)
     return paths
 
 
@@ -161,8 +160,7 @@ class Program:
 
         given = [each.as_ordinary() if self.ordinary else each.values for each in self.groups]
         values = {name: torch.cat([each[name] for each in given]) for name in given[0]}
-        losses: Tensor = vmap(one)(values, inputs, targets)
-        return losses
+        return vmap(one)(values, inputs, targets)
 
     def compiled(self) -> Callable[..., Tensor]:
         """`losses` with the many small steps between two products as one: a minute or two to make.
@@ -186,11 +184,9 @@ def ordinary(design: Design) -> Design:
 def learn(
     stack: Sequence[tuple[Cell, int]], own: Task, device: torch.device, *, progress: bool = True
 ) -> list[Learnt]:
-    """Train runs (cell, seed) of one task, number of steps and tier at once; a result each.
-
-    A network whose loss is no number any more leaves the others as they are. Raises torch's own
-    error where the card has too little memory.
-    """
+    """Train runs (cell, seed) of one task, number of steps and tier at once; a result each, also
+    where the loss of others is no number any more. Raises torch's own error where the card has too
+    little memory."""
     first, card = stack[0][0], device.type == "cuda"
     recipe, steps = RECIPES[first.task], first.steps
     streams = sorted({(seed, cell.fraction) for cell, seed in stack})

@@ -158,24 +158,21 @@ def h_measures(block: Any, start: Tensor) -> dict[str, float]:
     M, M_0, d = W_V @ W_O, start.numpy(), len(start)
     said = {"cos": _cosine(M, M_0), "cos_free": _cosine(_traceless(M), _traceless(M_0))}
     gain = np.ones(d) if block.post else block.norm_attention.weight.double().numpy()
+    k = d // (1 if attention.shared else attention.heads)
     for name, scaled in (("", np.ones(d)), ("folded_", gain)):
         V = scaled[:, None] * W_V
         whole, size = V @ W_O, float(np.linalg.norm(V @ W_O))
-        h = np.linalg.eigvals(whole)
-        heads = 1 if attention.shared else attention.heads
-        k = d // heads
+        aligned = -float(np.trace(whole)) / (d**0.5 * size) if size else math.nan
+        said[f"{name}alignment"] = aligned
+        spectrum = np.linalg.eigvals(whole)
         cores = [W_O[i : i + k] @ V[:, i : i + k] for i in range(0, d, k)]
         own = np.concatenate([np.linalg.eigvals(core) for core in cores])
-        said |= {
-            f"{name}alignment": -float(np.trace(whole)) / (d**0.5 * size) if size else math.nan,
-            f"{name}negative": float((h.real < 0).mean()),
-            f"{name}disc": float((np.abs(h + 0.5) < 0.5).mean()),
-            f"{name}head_negative": float((own.real < 0).mean()),
-            f"{name}head_disc": float((np.abs(own + 0.5) < 0.5).mean()),
-        }
+        for of, h in (("", spectrum), ("head_", own)):
+            said[f"{name}{of}negative"] = float((h.real < 0).mean())
+            said[f"{name}{of}disc"] = float((np.abs(h + 0.5) < 0.5).mean())
         if not name:
             skew = float(np.linalg.norm(whole - whole.T)) / (2 * size) if size else math.nan
-            said |= {"norm": size, "radius": float(np.abs(h).max()), "asymmetry": skew}
+            said |= {"norm": size, "radius": float(np.abs(spectrum).max()), "asymmetry": skew}
     return said
 
 
@@ -223,12 +220,12 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     rows = []
-    for number, line in enumerate(files.read_text(path).split("\n"), 1):
-        if line.strip():
-            row = files.parse_json(line, f"{path}, line {number}")
-            if not isinstance(row, dict) or not {"cell", "seed", "digest"} <= set(row):
-                raise InputError(f"'{path}', line {number} is no row of a run: delete that line")
-            rows.append(row)
+    lines = files.read_text(path).split("\n")
+    for number, line in ((k, each) for k, each in enumerate(lines, 1) if each.strip()):
+        row = files.parse_json(line, f"{path}, line {number}")
+        if not isinstance(row, dict) or not {"cell", "seed", "digest"} <= set(row):
+            raise InputError(f"'{path}', line {number} is no row of a run: delete that line")
+        rows.append(row)
     return rows
 
 
@@ -350,15 +347,12 @@ def cost(
 ) -> str:
     """How many runs there are, how many are left, and about how long they take, in a sentence."""
     there = known(rows, chosen)
-    runs = [run for block in chosen.blocks(tiers) for run in block]
-    left = [cell.seconds for cell, seed in runs if (cell.name, seed) not in there]
-    done = [
-        (there[cell.name, seed]["seconds_in_all"], cell.seconds)
-        for cell, seed in runs
-        if (cell.name, seed) in there and "device" not in there[cell.name, seed]["made"]
-    ]
+    runs = [(cell, there.get((cell.name, seed))) for b in chosen.blocks(tiers) for cell, seed in b]
+    left = [cell.seconds for cell, row in runs if row is None]
     # What the runs so far took, those on a card apart, against what they were thought to.
-    factor = sum(a for a, _ in done) / sum(b for _, b in done) if done else 1.0
+    done = [(row, cell.seconds) for cell, row in runs if row and "device" not in row["made"]]
+    took = sum(row["seconds_in_all"] for row, _ in done)
+    factor = took / sum(thought for _, thought in done) if done else 1.0
     hours = factor * sum(left) / 3600
     source = "as those before took" if done else "as pilots took"
     return (

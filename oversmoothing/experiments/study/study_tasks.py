@@ -174,8 +174,8 @@ class TextTask(Task):
             "characters", CONTEXT, kinds + masked, kinds, causal=not masked, alphabet=letters
         )
         whole = (len(held) - 1) // CONTEXT
-        windows = held[: whole * CONTEXT].view(-1, CONTEXT)
-        after = held[1 : whole * CONTEXT + 1].view(-1, CONTEXT)
+        end = whole * CONTEXT
+        windows, after = (each.view(-1, CONTEXT) for each in (held[:end], held[1 : end + 1]))
         # Spread over the test text, which ends in another tone than it begins.
         chosen = torch.linspace(0, whole - 1, min(WINDOWS, whole)).long()
         self.windows, self.targets = windows[chosen], after[chosen]
@@ -280,12 +280,11 @@ def _corrupted(name: str, data: Path | None, severity: int) -> list[LabelledImag
     clean = whole.chosen(first)
     if not severity:
         return [_smaller(clean, name)]
-    made = []
-    for kind in kinds_for(clean):
-        held = published("cifar100", data, kind, severity)
-        images = corrupted(clean, kind, severity) if held is None else held.chosen(first)
-        made.append(_smaller(images, name))
-    return made
+    there = {kind: published("cifar100", data, kind, severity) for kind in kinds_for(clean)}
+    return [
+        _smaller(corrupted(clean, kind, severity) if held is None else held.chosen(first), name)
+        for kind, held in there.items()
+    ]
 
 
 @cache

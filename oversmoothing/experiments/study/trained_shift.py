@@ -64,18 +64,11 @@ def trained_shift(
         name = "shift" if k == 0 else f"random {k}"
         deltas[name] = _trained(model, *train, unit)
         after, moved = _losses(model, *other, unit.times(deltas[name]))
-        change = mean_interval(after - before)
-        rows.append(
-            {
-                "direction": name,
-                "loss before": before.mean(),
-                "loss after": after.mean(),
-                **dict(zip(("change", "low", "high"), change, strict=True)),
-                "log10 HFC/LFC": (moved - ratios).mean(),
-            }
-        )
+        losses = name, before.mean(), after.mean()
+        rows.append((*losses, *mean_interval(after - before), (moved - ratios).mean()))
     table = pd.DataFrame({"layer": np.arange(1, model.depth + 1), **deltas})
-    scored = pd.DataFrame(rows)
+    names = ["direction", "loss before", "loss after", "change", "low", "high", "log10 HFC/LFC"]
+    scored = pd.DataFrame(rows, columns=names)
     return Result(
         "trained_shift",
         f"{model.name}: one number a layer added to H, trained alone",
