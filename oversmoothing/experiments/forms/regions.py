@@ -33,10 +33,7 @@ class Free(Form):
     """The ordinary model: H = weight [d, d], and nothing is promised."""
 
     parts = ("weight",)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee("H is any matrix", "none", "none", "T2d, T3 decide case by case")
+    guarantee = Guarantee("H is any matrix", "none", "none", "T2d, T3 decide case by case")
 
     def product(self, *free: Tensor) -> Tensor:
         return free[0]
@@ -181,14 +178,11 @@ class Disc(Form):
     """
 
     parts = ("core",)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        says = (
-            "HFC/LFC does not tend to 0 for generic X_0: NON_SMOOTHING; not for weights that "
-            "change by layer (T7b)"
-        )
-        return Guarantee(says, "tied", "every fixed positive A", "T3c")
+    guarantee = Guarantee(
+        "HFC/LFC does not tend to 0 for generic X_0: NON_SMOOTHING; not for weights that change by "
+        "layer (T7b)",
+        "tied", "every fixed positive A", "T3c",
+    )  # fmt: skip
 
     def product(self, *free: Tensor) -> Tensor:
         (core,) = free

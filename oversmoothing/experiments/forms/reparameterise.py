@@ -28,14 +28,8 @@ from oversmoothing.experiments.forms.form import ROUNDING, Form, orthogonal_fact
 from oversmoothing.experiments.forms.lasting_bound import LastingBound, lasting_bound
 from oversmoothing.experiments.forms.regions import parameterisation
 from oversmoothing.experiments.inspection.extract import extract
+from oversmoothing.experiments.models import model as models
 from oversmoothing.experiments.models.describe import describe
-from oversmoothing.experiments.models.model import (
-    DescribesItself,
-    Layer,
-    Model,
-    ValueParts,
-    check_stochastic,
-)
 from oversmoothing.simulations.spectra.head_values import normalised
 from oversmoothing.theory.support.errors import InputError
 
@@ -45,7 +39,7 @@ def in_by_out(module: nn.Module, weight: Tensor) -> Tensor:
     return weight if hasattr(module, "nf") else weight.mT
 
 
-def values(parts: ValueParts, weight: Tensor | None = None) -> Tensor:
+def values(parts: models.ValueParts, weight: Tensor | None = None) -> Tensor:
     """W_V [d, m] of all groups, of a weight of `parts.value` (None: the one that it has)."""
     own: Tensor = getattr(parts.value, parts.name) if weight is None else weight
     W = in_by_out(parts.value, own)
@@ -60,11 +54,11 @@ def output_map(Q: Tensor, H: Tensor) -> Tensor:
 class OrthonormalValues(nn.Module):
     """W_V -> Q: orthonormal columns, or rows where there are more columns than rows."""
 
-    def __init__(self, parts: ValueParts) -> None:
+    def __init__(self, parts: models.ValueParts) -> None:
         super().__init__()
         # Held but not registered: it holds this parametrisation.
         object.__setattr__(self, "split", parts)
-        self.split: ValueParts
+        self.split: models.ValueParts
 
     def forward(self, weight: Tensor) -> Tensor:
         """The weight with Q in place of W_V."""
@@ -93,11 +87,11 @@ class OrthonormalValues(nn.Module):
 class SplitOutputs(nn.Module):
     """The free tensors of a form -> W_O = Q^T H^T (m >= d) or H^T Q^T (m < d), Q the values."""
 
-    def __init__(self, parts: ValueParts, form: Form) -> None:
+    def __init__(self, parts: models.ValueParts, form: Form) -> None:
         super().__init__()
         self.form = form
         object.__setattr__(self, "split", parts)
-        self.split: ValueParts
+        self.split: models.ValueParts
 
     def forward(self, *free: Tensor) -> Tensor:
         """The weight of the output projection."""
@@ -124,7 +118,7 @@ class SplitOutputs(nn.Module):
 
 
 @torch.no_grad()
-def impose(parts: ValueParts, form: Form) -> None:
+def impose(parts: models.ValueParts, form: Form) -> None:
     """Register both parametrisations; they start from the weights that stand there.
 
     Q starts at the orthonormal matrix nearest to W_V, H at the region's point near the one that
@@ -212,7 +206,7 @@ class Reparameterised:
         )
 
     def bound(
-        self, inputs: Tensor | Iterable[Any] | dict[str, Tensor], model: Model | None = None
+        self, inputs: Tensor | Iterable[Any] | dict[str, Tensor], model: models.Model | None = None
     ) -> list[LastingBound]:
         """T7b's recursion over all layers, one result an input, with the attention measured there.
 
@@ -221,7 +215,7 @@ class Reparameterised:
         `InputError` where rows of attention do not sum to 1 (padding, learned sinks).
         """
         read = model or replace(describe(self.module), prepare=self._prepare)
-        check_stochastic(read)
+        models.check_stochastic(read)
         recorded = extract(read, inputs)
         products = [
             (each.heads.W_V.double() @ each.heads.W_O.double()).cpu().numpy()
@@ -249,7 +243,7 @@ class Reparameterised:
 
 
 def reparameterise(
-    model: nn.Module | Model, form: str, layers: list[int] | None = None, **options: Any
+    model: nn.Module | models.Model, form: str, layers: list[int] | None = None, **options: Any
 ) -> Reparameterised:
     """Put H of a Transformer into a form's region, near where it is, to train it on from there.
 
@@ -274,12 +268,12 @@ def reparameterise(
     >>> done.form, done.layers
     ('disc', (1, 2))
     """
-    if isinstance(model, DescribesItself):
+    if isinstance(model, models.DescribesItself):
         raise InputError(
             "this model describes itself, as the project's own ViT does, whose H is a form "
             "already: train it with TrainConfig(variant='vit-FORM')"
         )
-    described = model if isinstance(model, Model) else describe(model)
+    described = model if isinstance(model, models.Model) else describe(model)
     whole = range(1, described.depth + 1)
     numbers = sorted(set(whole if layers is None else layers))
     if not numbers or not set(numbers) <= set(whole):
@@ -288,7 +282,7 @@ def reparameterise(
         )
     parameterisation(form, **options)  # refused before anything is changed
     # A block that stands in the stack several times is changed once.
-    chosen: dict[int, tuple[int, Layer]] = {}
+    chosen: dict[int, tuple[int, models.Layer]] = {}
     for number in numbers:
         layer = described.layers[number - 1]
         _check(layer, number)
@@ -306,7 +300,7 @@ def reparameterise(
     return Reparameterised(module, form, tuple(numbers), tuple(made), prepare)
 
 
-def _check(layer: Layer, number: int) -> None:
+def _check(layer: models.Layer, number: int) -> None:
     if layer.parts is None or not layer.live:
         raise InputError(f"layer {number}: it is not known where W_V and W_O stand")
     places = (layer.parts.value, layer.parts.name), (layer.parts.out, "weight")
@@ -325,7 +319,7 @@ def _free(each: SplitOutputs) -> list[Tensor]:
 
 
 @torch.no_grad()
-def _agrees(layer: Layer, number: int, each: SplitOutputs) -> None:
+def _agrees(layer: models.Layer, number: int, each: SplitOutputs) -> None:
     """Hold the heads as the description reads them against H: declared is not believed."""
     total, own = layer.heads.total(), values(each.split).detach()
     Q, H = own.double().cpu(), each.form(*_free(each)).double().cpu()

@@ -63,9 +63,8 @@ class GFSA(OnAttention):
         self.K = K
 
     def polynomial(self, A: Tensor, one: Tensor, J: Tensor) -> Tensor:
-        w_0, w_1, w_K = self.weights.to(A)
-        mixed: Tensor = w_0 * one + w_1 * A + w_K * (A + (self.K - 1) * (A @ A - A))
-        return mixed
+        w_0, w_1, w_K = self.weights.to(A).unbind()
+        return w_0 * one + w_1 * A + w_K * (A + (self.K - 1) * (A @ A - A))
 
 
 class OutlierRemoval(OnAttention):
@@ -104,9 +103,8 @@ class ShapedAttention(OnAttention):
         self.weights = nn.Parameter(torch.tensor([float(alpha), float(beta), float(gamma)]))
 
     def polynomial(self, A: Tensor, one: Tensor, J: Tensor) -> Tensor:
-        alpha, beta, gamma = self.weights.to(A)
-        shaped: Tensor = alpha * one + beta * A - gamma * J
-        return shaped
+        alpha, beta, gamma = self.weights.to(A).unbind()
+        return alpha * one + beta * A - gamma * J
 
 
 class LaplacianHead(OnAttention):
@@ -194,9 +192,8 @@ class ValueResidual(Remedy):
         self.weights = nn.Parameter(torch.tensor([float(first), float(own)]))
 
     def values(self, V: Tensor, first: Tensor) -> Tensor:
-        old, own = self.weights.to(V)
-        mixed: Tensor = old * first + own * V
-        return mixed
+        old, own = self.weights.to(V).unbind()
+        return old * first + own * V
 
     def mode(self, a: complex, j: float, H: Tensor, x: Tensor) -> Tensor:
         """I + own a H; what V_0 adds is the same in every layer."""

@@ -333,30 +333,27 @@ def remedies_table(
         right, clear = (None, None) if slopes is None else verdicts_agree(remedy, after, slopes)
         hits = as_claimed(remedy.claim, start, end)
         ends = (None, None) if hits is None else share_interval(hits / draws, draws)
-        shift, own = log_shift(before, after), log_shift(start, end)
-        rows.append(
-            {
-                "name": name,
-                "remedy": remedy.title,
-                "paper": remedy.paper,
-                "our_reading": remedy.reading or "-",
-                "claim": remedy.claim,
-                "holds_for": remedy.scope,
-                "log_shift_C": shift[0],
-                "log_shift_Q": shift[1],
-                "measured_shift_C": own[0],
-                "measured_shift_Q": own[1],
-                "error": float(((after - end).abs() / size).max()),
-                "runs_right": right,
-                "runs_clear": clear,
-                "as_claimed": hits,
-                "draws": draws,
-                "as_claimed_low": ends[0],
-                "as_claimed_high": ends[1],
-                "cost": cost_ratio(name) if cost else None,
-                "parameters": sum(each.numel() for each in in_table(name, BROAD).parameters()),
-            }
-        )
+        shifts = "log_shift_C", "log_shift_Q", "measured_shift_C", "measured_shift_Q"
+        moved = *log_shift(before, after), *log_shift(start, end)
+        row = {
+            "name": name,
+            "remedy": remedy.title,
+            "paper": remedy.paper,
+            "our_reading": remedy.reading or "-",
+            "claim": remedy.claim,
+            "holds_for": remedy.scope,
+            **dict(zip(shifts, moved, strict=True)),
+            "error": float(((after - end).abs() / size).max()),
+            "runs_right": right,
+            "runs_clear": clear,
+            "as_claimed": hits,
+            "draws": draws,
+            "as_claimed_low": ends[0],
+            "as_claimed_high": ends[1],
+            "cost": cost_ratio(name) if cost else None,
+            "parameters": sum(each.numel() for each in in_table(name, BROAD).parameters()),
+        }
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
