@@ -96,17 +96,14 @@ def product(layer: Layer, scale: float) -> Matrix:
 
 def scales(model: Model, inputs: Any) -> list[float]:
     """The mean over tokens of what the norm in front of each attention multiplies a token by."""
-    sums = np.zeros(len(model.layers))
-    count = 0
+    sums, count = np.zeros(len(model.layers)), 0
     for batch in stream(model, inputs, attention=False):
-        count += int(batch.keep.sum())
+        tokens = int(batch.keep.sum())
+        count += tokens
         for number, (layer, trace) in enumerate(zip(model.layers, batch.traces, strict=True)):
-            norm = layer.norm_attention
-            if layer.placement == "post" or norm.kind == "none":
-                sums[number] += int(batch.keep.sum())
-                continue
-            X = trace.before[batch.keep].double()
-            sums[number] += float(norm.square(norm.centred(X)).rsqrt().sum())
+            norm, X = layer.norm_attention, trace.before[batch.keep].double()
+            plain = layer.placement == "post" or norm.kind == "none"
+            sums[number] += tokens if plain else float(norm.square(norm.centred(X)).rsqrt().sum())
     return [float(each) for each in sums / count]
 
 
@@ -224,12 +221,13 @@ def steering(model: Model, u: Matrix, alphas: Matrix) -> Iterator[None]:
                 normed[:] = [output]
 
             def added(normed: Any = normed, in_turn: Any = in_turn) -> Tensor:
-                along = normed[0] @ torch.from_numpy(u).to(normed[0])
+                direction = torch.from_numpy(u).to(normed[0])
+                along = normed[0] @ direction
                 even = along.mean(-1, keepdim=True).expand_as(along)
                 if model.causal:
                     number = torch.arange(1, along.shape[-1] + 1, device=along.device)
                     even = along.cumsum(-1) / number
-                further: Tensor = next(in_turn) * even[..., None] * torch.from_numpy(u).to(along)
+                further: Tensor = next(in_turn) * even[..., None] * direction
                 return further
 
             assert layer.norm_attention.module is not None

@@ -250,21 +250,18 @@ class Flips(Result):
             picture=lambda: self._drawn(model),
         )
 
-    def _scored(self, seed: int) -> dict[tuple[str, str, str], Score]:
+    def _scored(self, seed: int) -> dict[tuple[str, ...], Score]:
         """Of every predictor on the held-out inputs."""
         known, held = self.split
         scored = {}
-        for (flip, target), effect in self.effects.items():
+        for asked, effect in self.effects.items():
             means = effect[known].mean(0)
-            columns = {
-                name: values for (f, t, name), values in self.predictions.items()
-                if (f, t) == (flip, target)
-            }  # fmt: skip
+            columns = {k[2]: values for k, values in self.predictions.items() if k[:2] == asked}
             columns[MEANS] = np.tile(means, (len(effect), 1))
             if GAP in columns:
                 columns[CALIBRATED] = calibrated(columns[GAP], columns[GAP][known], effect[known])
             for name, values in columns.items():
-                scored[flip, target, name] = score(effect[held], values[held], means, seed=seed)
+                scored[*asked, name] = score(effect[held], values[held], means, seed=seed)
         return scored
 
     def _by_layer(self) -> pd.DataFrame:

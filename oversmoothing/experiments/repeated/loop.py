@@ -362,6 +362,7 @@ def _rows(
     sizes = runs[0].lengths
     growth = (sizes[-1] - sizes[loops // 2]) / math.log(loops / (loops // 2))
     radius = _radius(blocks, ends[0], generator)
+    start, end = np.exp(runs[0].logs[[0, -1]])
     rows = []
     for k in range(len(X)):
         still, far = float(moved[:, k].max()), float(apart[k])
@@ -370,17 +371,12 @@ def _rows(
             outcome = "one fixed point from three starts" if far <= SAME else "several fixed points"
         else:
             outcome = "none: the stream grows" if growth[k] > 0.5 else "none reached"
-        rows.append(
-            {
-                "start": float(np.exp(runs[0].logs[0, k])),
-                "end": float(np.exp(runs[0].logs[-1, k])),
-                "moved": still,
-                "growth": float(growth[k]),
-                "apart": far,
-                "radius": float(radius[k]) if fixed else math.nan,
-                "outcome": outcome,
-            }
-        )
+        row = {
+            "start": float(start[k]), "end": float(end[k]), "moved": still,
+            "growth": float(growth[k]), "apart": far,
+            "radius": float(radius[k]) if fixed else math.nan, "outcome": outcome,
+        }  # fmt: skip
+        rows.append(row)
     return rows
 
 
