@@ -8,8 +8,6 @@ so that most laws are asked in either run; one without, where it costs less than
 measured stays on its side of the line.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections import defaultdict

@@ -8,8 +8,6 @@ of the sources: stopped at any time, the next run of that seed and code goes on 
 Exit status 1 where any chunk found something wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

@@ -9,8 +9,6 @@ modules are those of the package in `sys.modules` afterwards. Both are counted i
 own, by `sys.setprofile`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What no machine computes is refused in one sentence, before anything of its size is made."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

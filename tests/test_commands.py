@@ -1,7 +1,5 @@
 """The contract of every command: its help, its example, its JSON, and how bad input is answered."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

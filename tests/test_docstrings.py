@@ -1,7 +1,5 @@
 """Every public name has a docstring with an example that runs as it stands."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 

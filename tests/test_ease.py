@@ -1,7 +1,5 @@
 """What a new user stumbles over: each complaint, once heard, is a test."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Whatever happens, a command ends with one sentence and a status that is no false answer."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

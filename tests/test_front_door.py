@@ -1,7 +1,5 @@
 """The front door: the command, its exit statuses, the public names, and the wheel by itself."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import os

@@ -5,8 +5,6 @@ reaches into another folder's private modules, no two modules of one name in one
 says what it holds.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from pathlib import Path

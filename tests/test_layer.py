@@ -1,7 +1,5 @@
 """`oversmoothing.Layer`: what the functions take as loose arguments, and its region."""
 
-from __future__ import annotations
-
 import csv
 import io
 import random

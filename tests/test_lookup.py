@@ -1,7 +1,5 @@
 """Models and inputs are looked up by one rule: here, in the data folder, on the hub; - reads."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

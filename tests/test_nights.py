@@ -1,7 +1,5 @@
 """A night of drawn cases: everything is asked once, what is known is not asked again."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """README and the tutorial: every command and every block of Python is run as written, in order."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

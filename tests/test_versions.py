@@ -1,7 +1,5 @@
 """The versions that the suite runs with: the lowest ones, the pinned ones, and those in CI."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

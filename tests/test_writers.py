@@ -4,8 +4,6 @@ Whatever fails, what was there before or what is new lies there whole, nothing e
 the sentence says so, and the same writer is not in the way of itself afterwards.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator
 from pathlib import Path

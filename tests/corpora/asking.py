@@ -1,7 +1,5 @@
 """How a command is asked within this process, and which of its words belong to an answer."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

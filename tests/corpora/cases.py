@@ -3,8 +3,6 @@
 Only the standard library decides what is drawn, so that the cases stay what they are.
 """
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 

@@ -4,8 +4,6 @@ Not here: `bench` measures time, `reproduce` runs the others; figures' tables an
 records of their own (tests/figures).
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator

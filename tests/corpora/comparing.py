@@ -5,8 +5,6 @@ a number is computed in and the condition of what it is computed of, or from the
 answers themselves claim. `python -m tests.corpora.take --tolerances` prints which field has which.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

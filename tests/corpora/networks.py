@@ -3,8 +3,6 @@
 Weights are drawn here, name by name, so that they are the same whatever a library starts with.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 import zlib

@@ -1,7 +1,5 @@
 """What simulations give: runs by every method, a sweep."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

@@ -9,8 +9,6 @@ Recording is right only where an answer was meant to change; the difference then
 commit, and the output of --diff, taken before, into its message. Wording is not recorded.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import lzma

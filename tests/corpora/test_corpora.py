@@ -3,8 +3,6 @@
 Where an answer was meant to change, `python -m tests.corpora.take` says what moved and records it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the theory answers: verdicts, certificates, depth bounds, rates, several streams."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

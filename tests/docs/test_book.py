@@ -4,8 +4,6 @@ It is built without running its cells and scripts, which `make docs` does: pages
 and tables are what is asked about. A script draws a picture of its own; here each is blank.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

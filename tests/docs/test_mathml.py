@@ -1,7 +1,5 @@
 """LaTeX becomes MathML that browsers set without a script."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 import pytest

@@ -1,7 +1,5 @@
 """The book names what exists: files, modules, public names, commands. And it asks no network."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from importlib import import_module

@@ -1,7 +1,5 @@
 """The chapters on papers: what they send a reader to is there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

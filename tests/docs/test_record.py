@@ -1,7 +1,5 @@
 """The record of all claims: complete without a script, filtered with one; and a claim as folded."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

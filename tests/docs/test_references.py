@@ -1,7 +1,5 @@
 """Every T-number leads somewhere, and every claim has its one place in the book."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

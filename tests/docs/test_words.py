@@ -9,8 +9,6 @@ word each. A term is defined where the words that `TERMS` has for it stand, at i
 before it.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -1,7 +1,5 @@
 """Honest certificates of every stage and of every kind of claim, from which forgeries are made."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 from typing import Any

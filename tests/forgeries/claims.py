@@ -1,52 +1,55 @@
 """Kinds of forgery: words, counts, depths and inputs that are others."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from tests.forgeries.forging import claiming
-from tests.forgeries.kinds import MATRICES, WORDS, Body, Forgery, changed, edited, where, without
+from tests.forgeries.kinds import (
+    MATRICES,
+    WORDS,
+    Body,
+    Change,
+    Forgery,
+    Kinds,
+    changed,
+    changes,
+    edited,
+    to,
+    where,
+    without,
+)
 
 # ------------------------------------------------------------------------------ words and counts
 
+OTHER_WORDS: dict[str, Change] = {
+    "in small letters": str.lower, "with a space": lambda word: word + " ",
+    "in part": lambda word: word[:2], "with a word after it": lambda word: word + " exactly",
+}  # fmt: skip
+SIZES: dict[str, Change] = {
+    "one more": lambda size: size + 1, "one less": lambda size: size - 1, "is 7": to(7),
+    "negative": lambda size: -size, "a float": float, "a text": str,
+}  # fmt: skip
 
-def words() -> Iterator[tuple[str, Forgery]]:
+
+def words() -> Kinds:
     for field in ("verdict", "verdict_x0"):
         for word in WORDS:
             # UNDECIDED is no lie about a verdict, so it is given radii that are none.
-            lie = changed(("claim", field), lambda old, word=word: word)
+            lie = changed(("claim", field), to(word))
             if (field, word) == ("verdict", "UNDECIDED"):
                 lie = with_claims(verdict=word, rho_consensus=[(-3.0).hex(), (-2.0).hex()])
             decided = where(lambda body: body["claim"]["verdict"] != "UNDECIDED", lie)
             yield f"claim.{field} is {word}", decided
-        for name, change in (
-            ("in small letters", str.lower),
-            ("with a space", lambda word: word + " "),
-            ("in part", lambda word: word[:2]),
-            ("with a word after it", lambda word: word + " exactly"),
-        ):
-            yield f"claim.{field} {name}", changed(("claim", field), change)
+        yield from changes(("claim", field), OTHER_WORDS)
     for mode in ("consensus", "quotient", "both", "Consensus"):
-        yield (
-            f"genericity.mode is {mode}",
-            changed(("claim", "genericity", "mode"), lambda old, mode=mode: mode),
-        )
+        yield f"genericity.mode is {mode}", changed(("claim", "genericity", "mode"), to(mode))
         content = {"mode": mode, "coefficient": [(0.001).hex(), (0.002).hex()]}
         lifted = where(lacks("genericity"), with_claims(genericity=content))
         yield f"a claim of genericity for {mode} where there is none", lifted
     for field in ("jordan_consensus", "jordan_quotient"):
-        for name, change in (
-            ("one more", lambda size: size + 1),
-            ("one less", lambda size: size - 1),
-            ("7", lambda size: 7),
-            ("negative", lambda size: -size),
-            ("a float", float),
-            ("a text", str),
-        ):
-            yield f"claim.{field} is {name}", changed(("claim", field), change)
+        yield from changes(("claim", field), SIZES)
         yield f"claim.{field} is endless", endless(field)
         yield f"claim.{field} alone", without("claim", field)
     for name, tie, size in (("where there is no tie", False, 1), ("5 and 5 at a tie", True, 5)):
@@ -56,7 +59,7 @@ def words() -> Iterator[tuple[str, Forgery]]:
 
 
 def endless(field: str) -> Forgery:
-    number = changed(("claim", field), lambda old: 777_777_777)
+    number = changed(("claim", field), to(777_777_777))
     return lambda body: (text := number(body)) and text.replace("777777777", "7" * 5000)
 
 
@@ -71,37 +74,32 @@ def lacks(part: str) -> Callable[[Body], bool]:
 # ----------------------------------------------------------------------------------------- depths
 
 
-def depths() -> Iterator[tuple[str, Forgery]]:
-    for name, change in (
-        ("0", lambda depth: 0),
-        ("a tenth", lambda depth: depth // 10),
-        ("half", lambda depth: depth // 2),
-        ("negative", lambda depth: -depth),
-        ("a float", float),
-        ("a text", str),
-        ("a power of ten as a float", lambda depth: 1e18),
-        ("a truth value", lambda depth: True),
-        ("in a list", lambda depth: [depth]),
-    ):
-        yield f"claim.depth is {name}", changed(("claim", "depth"), change)
-    for eps in (
-        "1/1000000000", "0", "-1/1000", "0.001", "1e-3", "2/2000", "1/0", "1/-1000", "+1/1000",
-        " 1/1000", "1/1000 ", "1_0/1000", "nan", "inf", "", "1/1000/1", "\u0661/1000",
-        "1" * 20_001, "1e-999999999999",
-    ):  # fmt: skip
-        yield f"claim.eps is {eps[:12]!r}", changed(("claim", "eps"), lambda old, eps=eps: eps)
+DEPTHS: dict[str, Change] = {
+    "0": to(0), "a tenth": lambda depth: depth // 10, "half": lambda depth: depth // 2,
+    "negative": lambda depth: -depth, "a float": float, "a text": str,
+    "a power of ten as a float": to(1e18), "a truth value": to(True),
+    "in a list": lambda depth: [depth],
+}  # fmt: skip
+TEXTS_OF_EPS = (
+    "1/1000000000", "0", "-1/1000", "0.001", "1e-3", "2/2000", "1/0", "1/-1000", "+1/1000",
+    " 1/1000", "1/1000 ", "1_0/1000", "nan", "inf", "", "1/1000/1", "\u0661/1000",
+    "1" * 20_001, "1e-999999999999",
+)  # fmt: skip
+
+
+def depths() -> Kinds:
+    yield from changes(("claim", "depth"), DEPTHS)
+    yield from changes(("claim", "eps"), {f"is {eps[:12]!r}": to(eps) for eps in TEXTS_OF_EPS})
     yield "claim.depth is endless", endless("depth")
     for field in ("eps", "depth"):
         yield f"claim.{field} alone", without("claim", field)
     far = {"eps": "1/1000", "depth": 10**6}
     yield "a depth where there is none", where(lacks("depth"), with_claims(**far))
-    yield (
-        "a depth and SMOOTHING where there is none",
-        where(
-            lambda body: body["claim"].get("verdict_x0", "SMOOTHING") != "SMOOTHING",
-            with_claims(**far, verdict_x0="SMOOTHING"),
-        ),
+    smoothing = with_claims(**far, verdict_x0="SMOOTHING")
+    other = where(
+        lambda body: body["claim"].get("verdict_x0", "SMOOTHING") != "SMOOTHING", smoothing
     )
+    yield "a depth and SMOOTHING where there is none", other
 
 
 # ----------------------------------------------------------------------------------------- inputs
@@ -118,21 +116,30 @@ ENTRIES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def inputs() -> Iterator[tuple[str, Forgery]]:
+SHAPES: dict[str, Change] = {
+    "without a row": lambda rows: rows[:-1],
+    "without a column": lambda rows: [row[:-1] for row in rows],
+    "ragged": lambda rows: [rows[0] + rows[0][:1], *rows[1:]] if len(rows) > 1 else [[]],
+    "with a row more": lambda rows: [*rows, rows[0]],
+    "of depth three": lambda rows: [rows],
+    "flat": lambda rows: rows[0],
+    "with an object for a row": lambda rows: [{"0": rows[0]}, *rows[1:]],
+    "with a text for a row": lambda rows: ["11", *rows[1:]],
+}
+# Where a claim stands on what is changed: the claim, the matrix and the change.
+STANDING = {
+    "another H": ("rho_consensus", "H", lambda rows: shifted(rows)),
+    "another factor": ("genericity", "W_V", lambda rows: scaled(rows)),
+    "X0 of zeros": ("genericity", "X0", lambda rows: zeros(rows)),
+    "X0 at consensus": ("depth", "X0", lambda rows: [rows[0]] * len(rows)),
+}
+
+
+def inputs() -> Kinds:
     for matrix in MATRICES:
         for name, entry in ENTRIES.items():
             yield f"an entry of {matrix} {name}", with_entry(matrix, entry)
-        for name, change in (
-            ("without a row", lambda rows: rows[:-1]),
-            ("without a column", lambda rows: [row[:-1] for row in rows]),
-            ("ragged", lambda rows: [rows[0] + rows[0][:1], *rows[1:]] if len(rows) > 1 else [[]]),
-            ("with a row more", lambda rows: [*rows, rows[0]]),
-            ("of depth three", lambda rows: [rows]),
-            ("flat", lambda rows: rows[0]),
-            ("with an object for a row", lambda rows: [{"0": rows[0]}, *rows[1:]]),
-            ("with a text for a row", lambda rows: ["11", *rows[1:]]),
-        ):
-            yield f"{matrix} {name}", changed(("input", matrix), change)
+        yield from changes(("input", matrix), SHAPES)
         yield f"{matrix} left out", without("input", matrix)
     yield (
         "numbers of another kind",
@@ -144,29 +151,16 @@ def inputs() -> Iterator[tuple[str, Forgery]]:
     yield "A with rows that sum to more", other_attention([["3/4", "1/2"], ["1/4", "3/4"]])
     yield "another A", other_attention([["1/8", "7/8"], ["3/8", "5/8"]])
     yield "the identity for A", other_attention([["1", "0"], ["0", "1"]])
-    yield "A masked", with_entry("A", "-inf")
-    yield "H masked", with_entry("H", "-inf")
-    yield "X0 masked", with_entry("X0", "-inf")
-    yield (
-        "logits masked whole",
-        changed(("input", "logits"), lambda rows: [["-inf"] * len(rows), *rows[1:]]),
-    )
-    for name, first, second in (("A and logits", "A", "logits"), ("H and a factor", "H", "W_V")):
-        yield (
-            name,
-            edited(("input", first), lambda at, key, second=second: at.update({second: at[key]})),
-        )
-    for name, claimed, matrix, change in (
-        ("another H", "rho_consensus", "H", shifted),
-        ("another factor", "genericity", "W_V", scaled),
-        ("X0 of zeros", "genericity", "X0", zeros),
-        ("X0 at consensus", "depth", "X0", flat),
-    ):
-        applies = where(
-            lambda body, claimed=claimed: claimed in body["claim"],
-            changed(("input", matrix), change),
-        )
-        yield name, applies
+    for matrix in ("A", "H", "X0"):
+        yield f"{matrix} masked", with_entry(matrix, "-inf")
+    masked = changed(("input", "logits"), lambda rows: [["-inf"] * len(rows), *rows[1:]])
+    yield "logits masked whole", masked
+    for first, second in (("A", "logits"), ("H", "W_V")):
+        both = edited(("input", first), lambda at, key, other=second: at.update({other: at[key]}))
+        yield f"{first} and {second}", both
+    for name, (claimed, matrix, change) in STANDING.items():
+        other = changed(("input", matrix), change)
+        yield name, where(lambda body, claimed=claimed: claimed in body["claim"], other)
 
 
 def with_entry(matrix: str, entry: Any) -> Forgery:
@@ -206,10 +200,6 @@ def zeros(rows: list[list[str]]) -> list[list[str]]:
     return [[zero] * len(row) for row in rows]
 
 
-def flat(rows: list[list[str]]) -> list[list[str]]:
-    return [rows[0]] * len(rows)
-
-
 # ------------------------------------------------------------------------------------- the file
 
 OTHER_FILES: dict[str, Any] = {
@@ -243,6 +233,6 @@ OTHER_FILES: dict[str, Any] = {
 }
 
 
-def files() -> Iterator[tuple[str, Forgery]]:
+def files() -> Kinds:
     for name, change in OTHER_FILES.items():
         yield f"a file {name}", lambda body, change=change: change(json.dumps(body))

@@ -1,7 +1,5 @@
 """Forged certificates: parts exchanged, the digest computed anew."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

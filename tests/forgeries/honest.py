@@ -5,8 +5,6 @@
 says how many of the first thousand of that seed it did not.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

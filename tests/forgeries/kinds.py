@@ -4,17 +4,18 @@ A kind gives None where it does not apply. What it gives is false, or no certifi
 beside the truth, a word that is another, a part that nothing confirms. The digest is computed anew.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from tests.forgeries.forging import copied, sealed
 
 Body = dict[str, Any]
 Forgery = Callable[[Body], str | None]
+Kinds = Iterator[tuple[str, Forgery]]
+Change = Callable[[Any], Any]
 PLACES: dict[str, tuple[str, ...]] = {
     "file": (),
     "input": ("input",),
@@ -70,9 +71,19 @@ def edited(path: tuple[str, ...], edit: Callable[[Body, str], Any]) -> Forgery:
     return forgery
 
 
-def changed(path: tuple[str, ...], change: Callable[[Any], Any]) -> Forgery:
+def changed(path: tuple[str, ...], change: Change) -> Forgery:
     """With something else in the place of what lies there."""
     return edited(path, lambda place, key: place.update({key: change(place[key])}))
+
+
+def changes(path: tuple[str, ...], table: dict[str, Change]) -> Kinds:
+    """A kind for each change of what lies there."""
+    for name, change in table.items():
+        yield f"{'.'.join(path)} {name}", changed(path, change)
+
+
+def to(value: Any) -> Change:
+    return lambda old: value
 
 
 def without(*path: str) -> Forgery:
@@ -88,21 +99,19 @@ def where(applies: Callable[[Body], bool], forgery: Forgery) -> Forgery:
 # ------------------------------------------------------------------------------- form of the file
 
 
-def forms() -> Iterator[tuple[str, Forgery]]:
+def renamed(path: tuple[str, ...], rename: Callable[[str], str]) -> Forgery:
+    return edited(path, lambda place, key: place.update({rename(key): place.pop(key)}))
+
+
+def forms() -> Kinds:
     for place, fields in FIELDS.items():
         for field in fields:
             path = (*PLACES[place], field)
             for name, of in WRONG_TYPES.items():
                 other = edited(path, lambda at, key, of=of: at.update({key: of(key, at[key])}))
                 yield f"{place}.{field} is {name}", other
-            yield (
-                f"{place}.{field} under another name",
-                edited(path, lambda at, key: at.update({key + "_": at.pop(key)})),
-            )
-            yield (
-                f"{place}.{field} in capitals",
-                edited(path, lambda at, key: at.update({key.swapcase(): at.pop(key)})),
-            )
+            yield f"{place}.{field} under another name", renamed(path, lambda key: key + "_")
+            yield f"{place}.{field} in capitals", renamed(path, str.swapcase)
             yield f"{place}.{field} twice", repeated(field)
         for extra, value in (
             ("reason", "it is so"), ("method", {"name": "exact"}), ("comment", ""),
@@ -129,8 +138,7 @@ def repeated(field: str) -> Forgery:
 def with_a_part(path: tuple[str, ...], key: str, value: Any) -> Forgery:
     def forgery(body: Body) -> str | None:
         copy = copied(body)
-        place = at(copy, path)
-        if place is None:
+        if (place := at(copy, path)) is None:
             return None
         place[key] = value
         return sealed(copy)
@@ -184,19 +192,14 @@ SPELLED = {
 }  # fmt: skip
 
 
-def intervals() -> Iterator[tuple[str, Forgery]]:
+def spelled(ends: list[str], side: str) -> Any:
+    return ends if {"inf", "-inf"} & {*ends} else SPELLED[side](*ends)
+
+
+def intervals() -> Kinds:
     for path in INTERVALS:
-        name = ".".join(path)
-        for side in ends_beside(1.0, 2.0):
-            yield f"{name} {side}", changed(path, lambda ends, side=side: beside(ends, side))
-        for spelling, spell in SPELLED.items():
-            yield (
-                f"{name} {spelling}",
-                changed(
-                    path,
-                    lambda ends, spell=spell: ends if {"inf", "-inf"} & {*ends} else spell(*ends),
-                ),
-            )
+        for names, change in ((ends_beside(1.0, 2.0), beside), (SPELLED, spelled)):
+            yield from changes(path, {name: partial(change, side=name) for name in names})
 
 
 def beside(ends: list[str], side: str) -> list[str]:

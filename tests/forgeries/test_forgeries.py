@@ -1,7 +1,5 @@
 """Nothing false is accepted, however its digest fits; everything that `certify` writes is."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

@@ -1,7 +1,5 @@
 """`python -m tests.streams N --seed S`: verdicts on N drawn mixings against iteration."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

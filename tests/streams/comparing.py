@@ -1,7 +1,5 @@
 """What is said of a drawn case, against what brute-force iteration does."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

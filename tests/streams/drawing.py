@@ -1,7 +1,5 @@
 """Drawn cases of several streams: mixings of every kind, boundaries, defective and singular H."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random

@@ -5,8 +5,6 @@ without its mean over tokens, of its pi-mean, and of differences between streams
 spans of layers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, lcm, log

@@ -3,8 +3,6 @@
 `python -m tests.streams 10000` is the same over a night.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

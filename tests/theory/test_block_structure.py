@@ -1,7 +1,5 @@
 """T1: the basis of differences, the stationary distribution in floats, Jordan sizes of H."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

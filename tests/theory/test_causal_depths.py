@@ -1,7 +1,5 @@
 """T1h: a causal layer at any depth in balls holds the truth, whatever repeats in A or W."""
 
-from __future__ import annotations
-
 import math
 
 import flint

@@ -4,8 +4,6 @@ The table says what is decided of a cell: verdict, what HFC/LFC tends to, the li
 None is left open. The exact case of the decimals, by its resolvent in integers, must agree.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace as Some
 
 import flint

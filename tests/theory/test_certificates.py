@@ -1,7 +1,5 @@
 """T5d, T6b, T14: certificates made and checked: what they claim, and what is left out and why."""
 
-from __future__ import annotations
-
 import ast
 import json
 import time

@@ -1,7 +1,5 @@
 """Certificates from logits, from heads, about one X_0, in stacks and in balls: made and checked."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """A chapter is read strictly: whatever is not in its language is an error with file and line."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """T3a, T4e, T6b, T10: polynomials, ties and spectra of the checker, against numbers by hand."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -2,8 +2,6 @@
 
 Numbers worked by hand, or the layers themselves in fractions."""
 
-from __future__ import annotations
-
 import math
 import time
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """T2, T6b, T10: what the checker says of a verdict, of radii and of ties, and where it stops."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The ledger is tested by running it: the same objects that `oversmoothing prove` runs."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import threading

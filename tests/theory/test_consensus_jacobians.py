@@ -1,7 +1,5 @@
 """T8c and T12 in numbers: Jacobians of norms and layers, eigenvalues across consensus, loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """T14e-T14i: growth token by token and cosines pair by pair, on cases worked by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

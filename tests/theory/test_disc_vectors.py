@@ -4,8 +4,6 @@ The errors drawn here are far above rounding, so that the ends of the intervals 
 has to be: containment there, and a factor that it may not exceed.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction

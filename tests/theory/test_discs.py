@@ -4,8 +4,6 @@ As FLINT tests its enclosures: the answer is chosen exactly and the input built 
 or UNDECIDED is legal, a wrong inclusion never is.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product

@@ -1,8 +1,6 @@
 """T2, T3: the formulas for dominance on and beside their boundaries, moduli compared exactly, and
 floats, which agree or say UNDECIDED."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import combinations_with_replacement

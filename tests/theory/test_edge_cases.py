@@ -1,7 +1,5 @@
 """T11: degenerate but legal cases get a verdict that says so; illegal ones a sentence of advice."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """T10: roundings stay within the bounds that are proved of them; softmax in floats and in balls."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import flint

@@ -1,7 +1,5 @@
 """What is written over, through and beside, and what is read whole or refused in a sentence."""
 
-from __future__ import annotations
-
 import os
 import time
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Every golden case: exact where exact values are known, else to the digits on record."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import mpmath

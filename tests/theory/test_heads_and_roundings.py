@@ -1,7 +1,5 @@
 """E3, T2b: many heads together, the nearest other verdict, and short floats, by hand."""
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The spectrum of a layer of many heads and the exponents of drawn layers (T7a, T7e, E3)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """T6, T10: blocks of a matrix hold for every matrix of its cell: eigenvalues and projectors."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import prod
 from random import Random

@@ -3,8 +3,6 @@
 Two of them are equal once balls are smaller than the gap between different ones: how many bits that
 takes, how many are spent at most, and what is said beyond them."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

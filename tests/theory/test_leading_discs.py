@@ -1,7 +1,5 @@
 """T10: discs of the largest eigenvalues alone hold them, and an interval of rho_Q holds it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import flint

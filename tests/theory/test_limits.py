@@ -1,7 +1,5 @@
 """T4, T5a and T6b: what HFC/LFC, the cosines and the rank tend to."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

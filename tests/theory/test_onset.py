@@ -5,8 +5,6 @@ layer from which HFC/LFC falls (rises) in every layer, if there is one; else the
 the leading terms are at least as large as the rest.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The operator of a layer and its eigenpairs: op x = multiplier x, and Jordan relations (T1a)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import flint

@@ -1,7 +1,5 @@
 """T2, T3: the one comparison of rho_C with rho_Q, and how an answer is said."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A user's own claims, by the command line: refuted, repaired, undecided, proved, and refused."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

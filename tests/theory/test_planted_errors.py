@@ -4,8 +4,6 @@ A planted error is a function from a claim of the ledger to a wrong copy of it. 
 leaves alone counts as holding, so that only what was planted can be noticed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """T4c, T5, T6a: rates, floors, depth bounds and measured quantities on cases worked by hand."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """T1a, T1e, T9, T11.5, T11.7: HFC/LFC at a depth, by each way that computes it, by hand."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """T4e, T6b, T11: the resolvent of one X_0, the modes it contains, and how far it is computed."""
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction

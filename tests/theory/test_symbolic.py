@@ -1,8 +1,6 @@
 """The verdict on symbols, in X_0 too: its conditions are the exact verdict of the substituted case,
 also where a coefficient vanishes, eigenvalues meet or A has fewer classes (T2, T3, T4e)."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 

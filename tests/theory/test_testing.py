@@ -1,7 +1,5 @@
 """`oversmoothing.testing`: claims of a user's own in a user's own tests."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

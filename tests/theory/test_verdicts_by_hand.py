@@ -1,7 +1,5 @@
 """T1-T6, T11, T14: a case, fields of its verdict, and why, a row each: in fractions, in floats."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

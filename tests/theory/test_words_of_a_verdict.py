@@ -1,7 +1,5 @@
 """T4e, T14e-T14h: the sentences of a verdict, by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
