@@ -430,7 +430,7 @@ def _numbers(name: str, **given: Any) -> Any:
 
 @pytest.mark.parametrize("form", READ)
 @pytest.mark.parametrize("name", ENTRIES)
-def test_one_matrix_in_any_form_is_one_matrix(name: str, form: str) -> None:
+def test_one_matrix_in_any_form_is_one_matrix(name, form):
     """Numbers that every one of these types holds; of float32 and less, answers to its digits."""
     wanted = _numbers(name)
     found = _numbers(name, **{each: READ[form](x) for each, x in EVEN.items()})
@@ -441,14 +441,14 @@ def test_one_matrix_in_any_form_is_one_matrix(name: str, form: str) -> None:
 
 @pytest.mark.parametrize("form", REFUSED)
 @pytest.mark.parametrize("name", ENTRIES)
-def test_what_holds_no_plain_numbers_is_refused_by_name(name: str, form: str) -> None:
+def test_what_holds_no_plain_numbers_is_refused_by_name(name, form):
     make, said = REFUSED[form]
     for each in ENTRIES[name][0].split():
         refuses(said, _numbers, name, **{each: make(EVEN[each])})
 
 
 @pytest.mark.parametrize("name", [*ENTRIES, "evolve, each way", "inspect"])
-def test_settings_of_numpy_and_torch_change_no_answer(name: str) -> None:
+def test_settings_of_numpy_and_torch_change_no_answer(name):
     """A user's np.seterr(all="raise") and a device on which torch would make its tensors."""
     rng, d = np.random.default_rng(0), 3
     A = np.tril(np.ones((5, 5))) / np.arange(1.0, 6.0)[:, None]
@@ -491,9 +491,7 @@ sys.exit(", ".join(name for name in {unwanted!r} if name in sys.modules) or 0)
     ("main\nmain(['verdict', '--example', 'GT1'])",
      ("torch", "scipy", "sympy", "pandas", "rich", "matplotlib", "hypothesis")),
 )  # fmt: skip
-def test_what_is_not_used_is_not_imported(
-    tmp_path: Path, what: str, unwanted: tuple[str, ...]
-) -> None:
+def test_what_is_not_used_is_not_imported(tmp_path, what, unwanted):
     """The front door, a verdict in floats, the command: what would take most of their time."""
     case = tmp_path / "case.json"
     case.write_text('{"A": [[0.75, 0.25], [0.3, 0.7]], "H": [[-0.51, 0.1], [0.2, 0.3]]}')

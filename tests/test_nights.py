@@ -13,19 +13,19 @@ WORDS = {tool: nights.chunks([tool], 1.0) for tool in nights.TOOLS}
 
 
 @pytest.mark.parametrize("tool", ["oracle", "evolve_errors", "fuzz", "honest"])
-def test_the_chunks_of_a_night_are_all_its_cases_once(tool: str) -> None:
+def test_the_chunks_of_a_night_are_all_its_cases_once(tool):
     found = WORDS[tool]
     cases = [k for chunk in found for k in range(chunk.first, chunk.first + chunk.count)]
     assert cases == list(range(nights.TOOLS[tool].cases))
 
 
-def test_a_share_of_a_night_draws_as_many_fewer() -> None:
+def test_a_share_of_a_night_draws_as_many_fewer():
     assert sum(chunk.count for chunk in nights.chunks(["oracle"], 0.01)) == 200
     assert [chunk.count for chunk in nights.chunks(["mutants", "honest"], 0.001)] == [1, 1]
 
 
 @pytest.mark.parametrize("tool", nights.TOOLS)
-def test_what_a_night_calls_takes_these_words(tool: str) -> None:
+def test_what_a_night_calls_takes_these_words(tool):
     module, *words = WORDS[tool][0].words(20260131)
     if tool == "mutants":
         pytest.importorskip("mutmut")
@@ -48,9 +48,7 @@ def told_in(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> list[li
 
 
 @pytest.mark.parametrize("code", [0, 1, -9])
-def test_a_chunk_is_known_by_how_it_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
+def test_a_chunk_is_known_by_how_it_ended(tmp_path, monkeypatch, code):
     """But for what a signal ended, which is wrong and asked again."""
     told = told_in(tmp_path, monkeypatch, code)
     words = ["--only", "honest", "--share", "0.2", "--jobs", "1", "--seed", "7"]
@@ -59,9 +57,7 @@ def test_a_chunk_is_known_by_how_it_ended(
     assert told[1][-4:] == ["--seed", "7", "--first", "100"]
 
 
-def test_other_code_or_another_seed_begins_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_code_or_another_seed_begins_anew(tmp_path, monkeypatch):
     told = told_in(tmp_path, monkeypatch, 0)
     words = ["--only", "honest", "--share", "0.1", "--jobs", "1", "--seed"]
     nights.main([*words, "7"])

@@ -115,9 +115,7 @@ def trials(
 
 @pytest.mark.parametrize("fault", FAULTS, ids=["full", "interrupt"])
 @pytest.mark.parametrize("name", TOGETHER)
-def test_the_files_of_a_result_are_all_new_or_all_old(
-    tmp_path: Path, name: str, fault: BaseException, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_files_of_a_result_are_all_new_or_all_old(tmp_path, name, fault, capfd):
     write = TOGETHER[name]
     (tmp_path / "unbroken").mkdir()
     write(tmp_path / "unbroken", "old")
@@ -139,7 +137,7 @@ def test_the_files_of_a_result_are_all_new_or_all_old(
         assert len(said) == failures and all("No space left" in line for line in said)
 
 
-def test_an_interrupt_right_after_a_step_leaves_all_new_or_all_old(tmp_path: Path) -> None:
+def test_an_interrupt_right_after_a_step_leaves_all_new_or_all_old(tmp_path):
     write = TOGETHER["several files"]
     whole = []
     for age in ("old", "new"):
@@ -156,9 +154,7 @@ def test_an_interrupt_right_after_a_step_leaves_all_new_or_all_old(tmp_path: Pat
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=["full", "interrupt"])
-def test_a_report_of_a_model_is_all_new_or_all_old(
-    tmp_path: Path, report: Report, monkeypatch: pytest.MonkeyPatch, fault: BaseException
-) -> None:
+def test_a_report_of_a_model_is_all_new_or_all_old(tmp_path, report, monkeypatch, fault):
     monkeypatch.setattr(Report, "plot", lambda self: Figure(figsize=(1, 1)))
     report.save(tmp_path / "unbroken")
     new = held(tmp_path / "unbroken")
@@ -167,7 +163,7 @@ def test_a_report_of_a_model_is_all_new_or_all_old(
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=["full", "interrupt"])
-def test_a_trained_run_is_there_whole_or_not_at_all(tmp_path: Path, fault: BaseException) -> None:
+def test_a_trained_run_is_there_whole_or_not_at_all(tmp_path, fault):
     def write(place: Path) -> None:
         save_run(
             place / "run", config={"seed": 0}, weights={"w": torch.ones(2)}, log=TABLE, metrics={}
@@ -182,7 +178,7 @@ def test_a_trained_run_is_there_whole_or_not_at_all(tmp_path: Path, fault: BaseE
     assert {"mkdtemp", "chmod", "write", "fsync", "replace", "rename"} <= steps
 
 
-def test_a_sweep_goes_on_and_gives_the_table_of_an_unbroken_run(tmp_path: Path) -> None:
+def test_a_sweep_goes_on_and_gives_the_table_of_an_unbroken_run(tmp_path):
     config = parse(SWEEP, "faults")
 
     def write(place: Path) -> None:
@@ -236,7 +232,7 @@ def _writes(path: Path) -> set[str]:
     return found
 
 
-def test_nothing_else_writes_a_file() -> None:
+def test_nothing_else_writes_a_file():
     found = {}
     package = ROOT / "oversmoothing"
     for path in sorted(package.rglob("*.py")):

@@ -76,7 +76,7 @@ def shown(chromium: Browser, book: Path, script: str, size: tuple[int, int]) -> 
     return found
 
 
-def test_the_book_has_at_most_45_pages_and_asks_no_network(chromium: Browser, book: Path) -> None:
+def test_the_book_has_at_most_45_pages_and_asks_no_network(chromium, book):
     assert len(pages(book)) - (book / "search.html").exists() <= 45
     with opened(chromium, book / "index.html") as work:
         # The theme says once that no reader has chosen light or dark yet.
@@ -84,7 +84,7 @@ def test_the_book_has_at_most_45_pages_and_asks_no_network(chromium: Browser, bo
         assert work.outside() == [] and said == []
 
 
-def test_every_link_within_the_book_leads_to_a_place(book: Path) -> None:
+def test_every_link_within_the_book_leads_to_a_place(book):
     texts = {path.resolve(): path.read_text("utf-8") for path in pages(book)}
     places = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in texts.items()}
     broken = []
@@ -101,11 +101,9 @@ def test_every_link_within_the_book_leads_to_a_place(book: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["1440", "390"])
-def test_no_block_of_a_page_is_cut_off(
-    chromium: Browser, book: Path, size: tuple[int, int]
-) -> None:
+def test_no_block_of_a_page_is_cut_off(chromium, book, size):
     assert not shown(chromium, book, CLIPPED, size)
 
 
-def test_no_page_shows_a_raw_formula(chromium: Browser, book: Path) -> None:
+def test_no_page_shows_a_raw_formula(chromium, book):
     assert not shown(chromium, book, RAW, WIDE)

@@ -14,9 +14,7 @@ TABLES = {"dovonon": 2, "attention": 1, "graphs": 1, "clustering": 1}
 
 
 @pytest.mark.parametrize(("page", "count"), TABLES.items())
-def test_a_paper_says_what_became_of_it_and_by_which_command_one_sees_it(
-    page: str, count: int
-) -> None:
+def test_a_paper_says_what_became_of_it_and_by_which_command_one_sees_it(page, count):
     text = (PAPERS / f"{page}.md").read_text("utf-8")
     tables = text.split("| it says | what became of it | seen by |\n|---|---|---|\n")[1:]
     assert len(tables) == count
@@ -28,7 +26,7 @@ def test_a_paper_says_what_became_of_it_and_by_which_command_one_sees_it(
         assert all("not repeated" in row[1] for row in rows if row not in seen)
 
 
-def test_every_paper_on_record_is_named_with_its_year_and_linked() -> None:
+def test_every_paper_on_record_is_named_with_its_year_and_linked():
     text = "".join(page.read_text("utf-8") for page in CHAPTERS)
     headings = " ".join(re.findall(r"^#+ (.+)$", text, re.MULTILINE))
     for number, (authors, title) in PAPERS_OF.items():

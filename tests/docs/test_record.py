@@ -66,7 +66,7 @@ def shown(page: Page) -> list[list[str]]:
     return found
 
 
-def test_without_a_script_every_claim_has_its_row(plain: list[dict[str, str]]) -> None:
+def test_without_a_script_every_claim_has_its_row(plain):
     for (name, claim), row in zip(CLAIMS.items(), plain, strict=True):
         assert row["claim"] == name and row["status"] == str(claim.on_record)
         chapter = re.match(r"T\d+", name)
@@ -74,9 +74,7 @@ def test_without_a_script_every_claim_has_its_row(plain: list[dict[str, str]]) -
         assert row["evidence"] and len(row["says"]) > 15
 
 
-def test_a_refuted_statement_shows_its_numbers_and_what_holds_instead(
-    plain: list[dict[str, str]],
-) -> None:
+def test_a_refuted_statement_shows_its_numbers_and_what_holds_instead(plain):
     for claim, row in zip(CLAIMS.values(), plain, strict=True):
         refuted = bool(claim.on_record and claim.on_record.refuted)
         assert ("Counterexample: " in row["says"]) == refuted
@@ -93,9 +91,7 @@ def test_a_refuted_statement_shows_its_numbers_and_what_holds_instead(
             assert "our reading" not in claim.source + claim.statement
 
 
-def test_the_record_counts_what_it_refutes_by_whose_words_they_are(
-    chromium: Browser, path: Path
-) -> None:
+def test_the_record_counts_what_it_refutes_by_whose_words_they_are(chromium, path):
     refuted = [claim for claim in CLAIMS.values() if claim.on_record and claim.on_record.refuted]
     own = sum(claim.on_record is Status.REFUTED_WORDS for claim in refuted)
     without = sum("our reading, without" in claim.wording for claim in refuted)
@@ -109,9 +105,7 @@ def test_the_record_counts_what_it_refutes_by_whose_words_they_are(
     assert f"The record has {len(CLAIMS)} claims" in text
 
 
-def test_a_name_in_the_record_leads_to_its_claim_and_opens_it(
-    chromium: Browser, path: Path
-) -> None:
+def test_a_name_in_the_record_leads_to_its_claim_and_opens_it(chromium, path):
     name = f"{FOLDED}linear-rank"
     with opened(chromium, path) as work:
         links = work.page.locator(f"table.claim-record a[href='card.html#{name}']")
@@ -128,7 +122,7 @@ def test_a_name_in_the_record_leads_to_its_claim_and_opens_it(
         assert work.complaints == []
 
 
-def test_the_fields_leave_the_rows_that_fit(chromium: Browser, path: Path) -> None:
+def test_the_fields_leave_the_rows_that_fit(chromium, path):
     with opened(chromium, path) as work:
         page = work.page
         assert len(shown(page)) == len(CLAIMS)
@@ -156,9 +150,7 @@ def test_the_fields_leave_the_rows_that_fit(chromium: Browser, path: Path) -> No
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
-def test_the_fields_have_labels_and_the_page_no_faults_of_access(
-    chromium: Browser, path: Path, size: tuple[int, int]
-) -> None:
+def test_the_fields_have_labels_and_the_page_no_faults_of_access(chromium, path, size):
     with opened(chromium, path, size=size) as work:
         places = [fault for fault in work.faults() if "record" in fault or "label" in fault]
         assert places == []

@@ -7,7 +7,6 @@ import json
 import math
 import re
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import flint
@@ -37,7 +36,7 @@ HALF = [["1/2", "1/2"], ["1/2", "1/2"]]
 
 
 @pytest.mark.parametrize("first, count", [(0, 40), (40, 160)], ids=["few", "many"])
-def test_what_is_said_of_drawn_cases_is_what_iteration_does(first: int, count: int) -> None:
+def test_what_is_said_of_drawn_cases_is_what_iteration_does(first, count):
     """And most are decided, and told by iteration: of few the shares would say little."""
     report = run(count, SEED, first)
     assert not report.bad, report.bad[:3]
@@ -51,7 +50,7 @@ def said(R: Any, H: Any, A: Any = AA, **more: Any) -> StreamVerdict:
     return stream_verdict(read_streams(R=R, A=A, H=H, **more))
 
 
-def test_the_ball_of_each_disc_holds_its_whole_component() -> None:
+def test_the_ball_of_each_disc_holds_its_whole_component():
     discs = Discs(np.array([0.0, 1.0, 5.0]) + 0j, np.array([0.6, 0.6, 0.1]), np.array([0, 0, 1]))
     *joined, alone = _balls(discs)
     assert all(ball.contains(flint.acb(x)) for ball in joined for x in (-0.5, 1.5))
@@ -59,7 +58,7 @@ def test_the_ball_of_each_disc_holds_its_whole_component() -> None:
 
 
 @pytest.mark.parametrize("h", ["1/2", "-1/2", "-4/3", "-3/2", "0", "-1"])
-def test_one_stream_is_the_layer_without_streams(h: str) -> None:
+def test_one_stream_is_the_layer_without_streams(h):
     alone = oversmoothing.verdict(A=AA, H=[[h]])
     found = said([[1]], [[h]], p=[1], q=[1])
     assert (found.verdict, found.rho_consensus) == (alone.verdict, alone.rho_consensus)
@@ -67,7 +66,7 @@ def test_one_stream_is_the_layer_without_streams(h: str) -> None:
 
 
 @pytest.mark.parametrize("h", ["1/2", "-1/2", "-1"])
-def test_rotating_and_idle_streams_tie_where_their_modulus_is_largest(h: str) -> None:
+def test_rotating_and_idle_streams_tie_where_their_modulus_is_largest(h):
     """R = I and p = 1: the streams that q does not read keep the eigenvalue 1 (T13c)."""
     identity = [[1, 0], [0, 1]]
     assert said(identity, [[h]]).verdict == ("SMOOTHING" if h == "1/2" else "TIE")
@@ -76,7 +75,7 @@ def test_rotating_and_idle_streams_tie_where_their_modulus_is_largest(h: str) ->
     )
 
 
-def test_a_doubly_stochastic_mixing_has_the_verdict_of_one_stream_above_its_idle_modulus() -> None:
+def test_a_doubly_stochastic_mixing_has_the_verdict_of_one_stream_above_its_idle_modulus():
     """R with the eigenvalues 1 and 3/4: h in [-1/4, 0) is strict, below a tie can be (T13d)."""
     R = [["7/8", "1/8"], ["1/8", "7/8"]]
     found = said(R, [["-1/4"]])
@@ -88,7 +87,7 @@ def test_a_doubly_stochastic_mixing_has_the_verdict_of_one_stream_above_its_idle
     assert said(R, [["-3"]]).verdict == "SMOOTHING"
 
 
-def test_the_mix_of_streams_in_the_dominant_mode_is_an_eigenvector() -> None:
+def test_the_mix_of_streams_in_the_dominant_mode_is_an_eigenvector():
     R, p, q, h = [[0, 1], [0, 0]], [1, 2], [1, 0], Fraction(2)
     found = said(R, [[str(h)]], p=p, q=q)
     (mode,) = found.dominant
@@ -97,7 +96,7 @@ def test_the_mix_of_streams_in_the_dominant_mode_is_an_eigenvector() -> None:
     assert np.allclose(M @ w, mode.multiplier * w, atol=1e-14)
 
 
-def test_streams_that_agree_are_told_from_those_that_do_not() -> None:
+def test_streams_that_agree_are_told_from_those_that_do_not():
     mixed, apart = said(HALF, [["1/2"]]), said([[0, 1], [1, 0]], [["1/2"]])
     assert mixed.streams_become_one and mixed.disagreement == 0 and mixed.agree_from == 1
     # A swap: differences only change sign, the rest grows.
@@ -105,7 +104,7 @@ def test_streams_that_agree_are_told_from_those_that_do_not() -> None:
     assert said([[1, 0], [0, 1]], [["-1/2"]]).streams_become_one is False
 
 
-def test_the_depth_of_agreement_is_the_least() -> None:
+def test_the_depth_of_agreement_is_the_least():
     R = to_fractions([["7/8", "1/8"], ["1/8", "7/8"]], "R")
     depth = agreement_depth(make_mixing(R), 1e-6)
     assert depth == math.ceil(math.log(1e-6) / math.log(0.75))
@@ -116,7 +115,7 @@ def test_the_depth_of_agreement_is_the_least() -> None:
         agreement_depth(make_mixing(R, p=[1, 2]), 1e-3)
 
 
-def test_contractions_of_changing_mixings_bound_the_differences() -> None:
+def test_contractions_of_changing_mixings_bound_the_differences():
     rng = np.random.default_rng(3)
     layers = [rng.dirichlet(np.ones(4), size=4) for _ in range(12)]
     x = rng.standard_normal((4, 3))
@@ -133,7 +132,7 @@ def _diameter(x: np.ndarray) -> float:
     return float(max(np.linalg.norm(a - b) for a in x for b in x))
 
 
-def test_equal_moduli_of_different_polynomials_are_equal() -> None:
+def test_equal_moduli_of_different_polynomials_are_equal():
     # 2^(1/3) in modulus: three roots of x^3 - 2, six of x^6 + 4; and sqrt 2 of x^2 - 2x + 2.
     three, six = (roots_of(flint.fmpq_poly(c)) for c in ([-2, 0, 0, 1], [4, 0, 0, 0, 0, 0, 1]))
     pair = roots_of(flint.fmpq_poly([2, -2, 1]))
@@ -141,7 +140,7 @@ def test_equal_moduli_of_different_polynomials_are_equal() -> None:
     assert {compare_moduli(x, y) for x in three for y in pair} == {-1}
 
 
-def test_a_double_root_is_enclosed() -> None:
+def test_a_double_root_is_enclosed():
     for coefficients in ([1, -2, 1], [-1, 3, -3, 1]):
         found = largest_root(flint.acb_poly(coefficients))
         assert found.contains(1) and float(found.rad()) < 1e-2
@@ -164,19 +163,17 @@ def test_a_double_root_is_enclosed() -> None:
     ({"X0": [[1, 2], [3, 4], [5, 6]]}, "X0 has shape"),
     ({"X0": [[[1], [2]], [[3], [5]]], "start": "equal"}, "copies of one X0"),
 )
-def test_mixing_that_is_not_what_it_claims_to_be_is_refused(
-    change: dict[str, Any], words: str
-) -> None:
+def test_mixing_that_is_not_what_it_claims_to_be_is_refused(change, words):
     with pytest.raises(oversmoothing.InputError, match=words):
         read_streams(**{"R": HALF, "A": AA, "H": [["1/2"]], **change})
 
 
-def test_degenerate_cases_have_an_answer() -> None:
+def test_degenerate_cases_have_an_answer():
     assert said(HALF, [["1/2"]], A=[[1]]).verdict == "TRIVIAL"
     assert said([[0, 0], [0, 0]], [["1/2"]], q=[0, 0]).verdict == "TIE"
 
 
-def test_entries_near_the_largest_float_have_an_answer_or_a_sentence() -> None:
+def test_entries_near_the_largest_float_have_an_answer_or_a_sentence():
     """Their power of two is beyond the floats where no eigenvalue is: that made NaN of them."""
     large, A = 1.7e308, [[0.5, 0.5], [0.25, 0.75]]
     R = [[0.5, 0.5], [0.3, 0.7]]
@@ -196,20 +193,18 @@ def test_entries_near_the_largest_float_have_an_answer_or_a_sentence() -> None:
     ({"X0": [["1e400"], ["1"]]}, "X0 has an entry beyond the range of binary64"),
     ({"H": [[1e300]], "p": [1e100, 1.0]}, "H times p and q is beyond the range"),
 )
-def test_numbers_beyond_floats_are_refused_in_a_sentence(
-    more: dict[str, Any], said: str, tmp_path: Path, told
-) -> None:
+def test_numbers_beyond_floats_are_refused_in_a_sentence(more, said, tmp_path, told):
     case = tmp_path / "case.json"
     case.write_text(json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF} | more))
     assert re.search(said, told(2, "verdict", case))
 
 
-def test_a_gain_below_the_floats_has_no_band() -> None:
+def test_a_gain_below_the_floats_has_no_band():
     small = ["1e-200", "1e-200"]
     assert said(HALF, [["-1/4"]], p=small, q=small).verdict in ("SMOOTHING", "NON_SMOOTHING")
 
 
-def test_the_command_decides_a_case(tmp_path: Path, told) -> None:
+def test_the_command_decides_a_case(tmp_path, told):
     case = tmp_path / "case.json"
     case.write_text(
         json.dumps({"A": AA, "H": [["-1/4"]], "R": HALF, "mixing": "doubly-stochastic"})
@@ -230,7 +225,7 @@ def test_T13a_no_branch_has_part_in_differences_where_H_is_0_and_one_has_where_i
 
 
 @pytest.mark.parametrize("h, verdict", [("-2", "SMOOTHING"), ("-4", "SMOOTHING"), ("0", "TIE")])
-def test_copies_count_the_modes_that_they_reach_under_each_attention(h: str, verdict: str) -> None:
+def test_copies_count_the_modes_that_they_reach_under_each_attention(h, verdict):
     """R has 3 on (1, -1), which copies reach through p alone: not where h a = 0."""
     R, mixed = [[2, -1], [-1, 2]], {"p": [1, 0], "q": [1, 0], "start": "equal"}
     found = said(R, [[h]], HALF, **mixed)
@@ -247,7 +242,7 @@ def test_copies_count_the_modes_that_they_reach_under_each_attention(h: str, ver
     {"R": [[1, 0], [0, 1]], "H": [[-1.0]], "q": [2, -2]},
 ])  # fmt: skip
 @pytest.mark.parametrize("a", [0.75, 0.7])
-def test_streams_do_not_stay_apart_beside_a_state_with_a_jordan_block(more, a: float) -> None:
+def test_streams_do_not_stay_apart_beside_a_state_with_a_jordan_block(more, a):
     """The state grows like L rho^L, differences like rho^L; 0.75 exactly, 0.7 in balls."""
     case = read_streams(A=[[a, 1 - a], [1 - a, a]], **more)
     found = stream_verdict(case, certified=a == 0.7)
@@ -265,7 +260,7 @@ def test_streams_do_not_stay_apart_beside_a_state_with_a_jordan_block(more, a: f
 )  # fmt: skip
 def test_radii_known_to_a_tenth_decide_where_they_are_apart(
     shared, consensus, quotient, repeated, verdict
-) -> None:
+):
     balls = (flint.arb(x, 0.1) for x in (shared, consensus, quotient))
     found = EnclosedRadii(*balls, repeated=repeated)
     assert found.outcome() == verdict
@@ -278,7 +273,7 @@ def test_radii_known_to_a_tenth_decide_where_they_are_apart(
     ([[0.9, -0.1, 0.2], [0.3, 0.8, -0.1], [-0.1, 0.15, 0.95]], [1, 1, 1]),
     ([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]], [0.1, 0.2, -0.3]),
 ])  # fmt: skip
-def test_sums_that_rounding_alone_parts_do_not_part_the_streams(R, q, a: float) -> None:
+def test_sums_that_rounding_alone_parts_do_not_part_the_streams(R, q, a):
     """R 1 = 1 and q^T 1 = 0 in decimals, not in binary64: both are in question."""
     case = read_streams(R=R, q=q, A=[[a, 1 - a], [1 - a, a]], H=[[0.3]])
     found = stream_verdict(case, certified=a == 0.7)
@@ -287,14 +282,14 @@ def test_sums_that_rounding_alone_parts_do_not_part_the_streams(R, q, a: float) 
 
 
 @pytest.mark.parametrize("a", [0.75, 0.7])
-def test_T13a_equal_streams_that_lead_say_nothing_of_their_differences(a: float) -> None:
+def test_T13a_equal_streams_that_lead_say_nothing_of_their_differences(a):
     """q^T 1 = 0: equal streams go like 3/4, differences like 1/4 + 3/10, or so."""
     more: dict[str, Any] = {"R": [[0.5, 0.25], [0.25, 0.5]], "p": [1, 2], "q": [1, -1]}
     case = read_streams(A=[[a, 1 - a], [1 - a, a]], H=[[-0.3]], **more)
     assert stream_verdict(case, certified=a == 0.7).streams_become_one is None
 
 
-def test_a_radius_of_which_rounding_leaves_no_digit_is_none_and_said_by_its_bounds() -> None:
+def test_a_radius_of_which_rounding_leaves_no_digit_is_none_and_said_by_its_bounds():
     # 1 + q p h a = 1 - 1: 5.6e-17 as written, 5e-15 the middle of what float64 knows.
     found = said([[1.0]], [[-8 / 3]], A=[[0.375, 0.625], [0.625, 0.375]], q=[-1.5])
     assert found.verdict == "SMOOTHING" and found.rho_quotient is None and found.rate is None

@@ -130,7 +130,7 @@ def check(A, W, X0, depth: int, residual: bool = True) -> None:
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("attention", ATTENTION)
-def test_T1h_the_balls_hold_the_state_whatever_repeats(attention: str, weights: str) -> None:
+def test_T1h_the_balls_hold_the_state_whatever_repeats(attention, weights):
     rng = np.random.default_rng([7, len(attention), len(weights)])
     W = WEIGHTS[weights]
     A = ATTENTION[attention](int(rng.integers(5, 8)), rng)
@@ -141,7 +141,7 @@ def test_T1h_the_balls_hold_the_state_whatever_repeats(attention: str, weights: 
 
 
 @pytest.mark.parametrize("sharp", [0.3, 1.0, 5.0, 100.0])
-def test_T1h_softmax_attention_of_24_tokens_at_depth_1e9(sharp: float) -> None:
+def test_T1h_softmax_attention_of_24_tokens_at_depth_1e9(sharp):
     rng = np.random.default_rng(3)
     A, W = softmax(24, rng, sharp), 0.4 * rng.standard_normal((2, 2))
     check(A, W, rng.standard_normal((24, 2)), 10**9)
@@ -149,9 +149,7 @@ def test_T1h_softmax_attention_of_24_tokens_at_depth_1e9(sharp: float) -> None:
 
 @pytest.mark.parametrize("spread", [2.0**-40, 2.0**-46])
 @pytest.mark.parametrize("weights", ["simple", "one Jordan block"])
-def test_T1h_what_is_cut_off_stays_within_its_bound(
-    spread: float, weights: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_T1h_what_is_cut_off_stays_within_its_bound(spread, weights, monkeypatch):
     """The sum for nearly equal A_ii is cut at once: the radii must cover what is missing."""
     rng = np.random.default_rng(5)
     A = half(6, rng)
@@ -184,7 +182,7 @@ def test_T1h_what_is_cut_off_stays_within_its_bound(
     assert 1e-12 < widest < (1e-1 if weights == "simple" else 1e3)
 
 
-def test_T1h_one_more_layer_is_the_layer_of_200_tokens_at_depth_1e9() -> None:
+def test_T1h_one_more_layer_is_the_layer_of_200_tokens_at_depth_1e9():
     """q_(L+1) = q_L + B q_L W in balls, for n = 200 and d = 64, hard and soft."""
     rng = np.random.default_rng(11)
     W = 0.5 * rng.standard_normal((64, 64)) / 8
@@ -204,7 +202,7 @@ def test_T1h_one_more_layer_is_the_layer_of_200_tokens_at_depth_1e9() -> None:
         assert all(x.overlaps(y) for x, y in zip(after.entries(), expected.entries(), strict=True))
 
 
-def test_T1h_200_tokens_against_squares_of_the_operator() -> None:
+def test_T1h_200_tokens_against_squares_of_the_operator():
     rng = np.random.default_rng(12)
     case = in_fractions(softmax(200, rng), np.array([[0.375]]), rng.standard_normal((200, 1)))
     depth = 2**12
@@ -222,14 +220,14 @@ def test_T1h_200_tokens_against_squares_of_the_operator() -> None:
     assert missed(parts, *found) == 0
 
 
-def test_T1h_equal_values_share_a_cluster_and_none_is_wider_than_its_limit() -> None:
+def test_T1h_equal_values_share_a_cluster_and_none_is_wider_than_its_limit():
     values = [flint.fmpq(k, 8) for k in (4, 0, 4, 1, 7, 0, 8)]
     assert sorted(clusters(values, flint.fmpq(0))) == [[0, 2], [1, 5], [3], [4], [6]]
     assert sorted(clusters(values, flint.fmpq(1, 8))) == [[0, 2], [1, 3, 5], [4, 6]]
     assert math.prod(map(len, clusters(values, flint.fmpq(1)))) == 7
 
 
-def test_T1h_a_mode_that_X_0_lacks_by_coincidence_is_not_claimed() -> None:
+def test_T1h_a_mode_that_X_0_lacks_by_coincidence_is_not_claimed():
     """X_0 S has a column of zeros that no number of bits tells from a small mode."""
     rng = np.random.default_rng(2)
     W = SHEAR @ np.diag([0.75, 0.5, 0.25, 0.125]) @ UNSHEAR

@@ -78,7 +78,7 @@ def claim(folder: Path, text: str = TEXT) -> Claim:
     return read(folder, text, CODE)[0]["X1"]
 
 
-def test_a_claim_is_what_its_chapter_says(tmp_path: Path) -> None:
+def test_a_claim_is_what_its_chapter_says(tmp_path):
     claims, names = read(tmp_path, TEXT, CODE)
     found = claims["X1"]
     assert found.clauses == (
@@ -107,7 +107,7 @@ def kinds_run() -> set[Kind]:
 
 
 @pytest.mark.parametrize(("most", "holds"), [(10, True), (9, False)])
-def test_a_step_is_executed_where_a_search_draws(tmp_path: Path, most: int, holds: bool) -> None:
+def test_a_step_is_executed_where_a_search_draws(tmp_path, most, holds):
     code = CODE.replace("x < 10", f"x < {most}").replace("def checked", "def _checked")
     claims, _ = read(tmp_path, TEXT.replace("verified: `checked`", "illustrated: `small`"), code)
     (proof,) = run_claim(claims["X1"], Effort(), frozenset({Kind.WRITTEN})).findings
@@ -115,7 +115,7 @@ def test_a_step_is_executed_where_a_search_draws(tmp_path: Path, most: int, hold
 
 
 @pytest.mark.parametrize(("equation", "holds"), [("4/6 == 2/3", True), ("-1/3 == -0.3", False)])
-def test_a_step_may_be_equations(tmp_path: Path, equation: str, holds: bool) -> None:
+def test_a_step_may_be_equations(tmp_path, equation, holds):
     code = CODE.replace("def checked", "def _checked")
     lines = f"`1 == 1`\n   - verified: `{equation}`"
     claims, _ = read(tmp_path, TEXT.replace("`checked`", lines), code)
@@ -184,7 +184,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_in_a_chapter_is_said_with_its_line(name: str, tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_chapter_is_said_with_its_line(name, tmp_path):
     old, new, said = WRONG[name]
     assert old in TEXT
     text = TEXT.replace(old, new, 1)
@@ -230,9 +230,7 @@ NO_CASE = {
 
 
 @pytest.mark.parametrize("name", NO_CASE)
-def test_the_steps_of_a_counterexample_take_the_numbers_of_its_line(
-    tmp_path: Path, name: str
-) -> None:
+def test_the_steps_of_a_counterexample_take_the_numbers_of_its_line(tmp_path, name):
     takes, old, new, said = NO_CASE[name]
     with pytest.raises(InputError, match=said) if said else nullcontext():
         claims, _ = read(tmp_path, REFUTED.replace(old, new), LARGER.format(takes))
@@ -247,7 +245,7 @@ CHAPTERS = sorted({path for path in files().values() if path.suffix == ".md"})
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: str(path.stem))
-def test_the_book_shows_the_words_of_the_claims(path: Path) -> None:
+def test_the_book_shows_the_words_of_the_claims(path):
     """As Markdown reads the file: no sign of a text is lost as markup."""
     markdown = pytest.importorskip("markdown_it").MarkdownIt("commonmark")
     shown = {_words(token) for token in markdown.parse(path.read_text("utf-8")) if token.children}

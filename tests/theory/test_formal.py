@@ -18,7 +18,7 @@ from tests.support.refusals import refuses
 needs_coq = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
 
 
-def test_make_formal_asks_for_the_theorems_of_the_claims() -> None:
+def test_make_formal_asks_for_the_theorems_of_the_claims():
     """Under `python -m` too, where the module is another than the one that claims import."""
     code = (
         "import runpy, sys; sys.modules['apart'] = type(sys)('apart'); found = runpy.run_module("
@@ -29,7 +29,7 @@ def test_make_formal_asks_for_the_theorems_of_the_claims() -> None:
     assert int(done.stdout) == sum(map(len, theorems().values())) >= 53
 
 
-def test_without_coq_a_theorem_is_absent_and_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_coq_a_theorem_is_absent_and_holds_nothing(monkeypatch):
     monkeypatch.setenv("PATH", "")
     found = Formal("T2_real.T2d", (1,)).run(Effort())
     assert found.holds is None and found.absent
@@ -37,7 +37,7 @@ def test_without_coq_a_theorem_is_absent_and_holds_nothing(monkeypatch: pytest.M
 
 @needs_coq
 @pytest.mark.parametrize("library", ["mathcomp", "mathcomp.algebra", "Coquelicot"])
-def test_without_a_library_of_coq_a_theorem_is_absent(tmp_path: Path, library: str) -> None:
+def test_without_a_library_of_coq_a_theorem_is_absent(tmp_path, library):
     text = f"From {library} Require Import no_such_file.\nTheorem t : True.\nProof. exact I. Qed.\n"
     (tmp_path / "Own.v").write_text(text)
     found = Formal("Own.t", (1,), beside=str(tmp_path / "claim.py")).run(Effort())
@@ -46,9 +46,7 @@ def test_without_a_library_of_coq_a_theorem_is_absent(tmp_path: Path, library: s
 
 
 @pytest.mark.parametrize(("script", "limited"), [("sleep 2", False), ("while :; do :; done", True)])
-def test_a_limit_counts_the_time_of_the_processor(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, limited: bool
-) -> None:
+def test_a_limit_counts_the_time_of_the_processor(tmp_path, monkeypatch, script, limited):
     """By a coqc that waits and one that computes: a busy machine fails no proof."""
     own = tmp_path / "coqc"
     own.write_text(f'#!/bin/sh\n[ "$1" = --print-version ] && echo 9 9 && exit\n{script}\nexit 3\n')
@@ -74,7 +72,7 @@ End Contradiction.
 
 
 @needs_coq
-def test_hypotheses_of_a_section_that_nothing_meets_prove_nothing(tmp_path: Path) -> None:
+def test_hypotheses_of_a_section_that_nothing_meets_prove_nothing(tmp_path):
     """They stand in the closed type; a theorem whose hypotheses contradict has no instance."""
     (tmp_path / "Own.v").write_text(SECTION)
     beside = str(tmp_path / "claim.py")
@@ -87,7 +85,7 @@ def test_hypotheses_of_a_section_that_nothing_meets_prove_nothing(tmp_path: Path
 
 
 @needs_coq
-def test_an_instance_has_all_that_is_assumed(tmp_path: Path) -> None:
+def test_an_instance_has_all_that_is_assumed(tmp_path):
     """One that leaves a hypothesis open shows nothing, nor one of another theorem."""
     text = SECTION.replace("x < 0)", "x < 1)").replace("1 = 2", "x * x < 1")
     text = text.replace("Proof. lra. Qed.", "Proof. nra. Qed.")
@@ -107,7 +105,7 @@ def test_an_instance_has_all_that_is_assumed(tmp_path: Path) -> None:
         assert outcome.holds is holds, outcome.detail
 
 
-def test_the_closed_type_of_every_theorem_is_on_record() -> None:
+def test_the_closed_type_of_every_theorem_is_on_record():
     """With what its sections assume, which its own words do not show."""
     named = {theorem for names in theorems().values() for theorem in names}
     assert set(on_record()) == named
@@ -121,7 +119,7 @@ def test_the_closed_type_of_every_theorem_is_on_record() -> None:
     assert "forall l : nat, tau_le (R:=R) (A l (state (R:=R) A h l x)) t" in certificate
 
 
-def test_every_file_is_named_in_its_readme_and_proves_something() -> None:
+def test_every_file_is_named_in_its_readme_and_proves_something():
     readme = (SOURCES / "README.md").read_text()
     proved = {theorem.split(".")[0] for names in theorems().values() for theorem in names}
     files = {path.stem for path in SOURCES.glob("*.v")}
@@ -131,7 +129,7 @@ def test_every_file_is_named_in_its_readme_and_proves_something() -> None:
 
 
 @needs_coq
-def test_T2_holds_by_Coq_for_lists_of_any_length() -> None:
+def test_T2_holds_by_Coq_for_lists_of_any_length():
     found = check(("T2_real.T2d",))
     assert "rho_Q" in found[0].type
     assert set(found[0].axioms) <= ALLOWED
@@ -146,7 +144,7 @@ def test_T2_holds_by_Coq_for_lists_of_any_length() -> None:
     ("q < Rmin (-2 / (1 + a)) (-2 - a * p)", "q < Rmin (-2 / (1 + a)) (-2 + a * p)", "not acc"),
     ("Theorem identity", "Theorem entity", "no such theorem"),
 )
-def test_a_planted_error_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_planted_error_is_refused(tmp_path, old, new, said):
     text = (SOURCES / "T2_real.v").read_text()
     assert old in text
     (tmp_path / "T2_real.v").write_text(text.replace(old, new))
@@ -154,9 +152,7 @@ def test_a_planted_error_is_refused(tmp_path: Path, old: str, new: str, said: st
 
 
 @needs_coq
-def test_what_was_accepted_is_asked_anew_where_less_counts_as_a_proof(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_accepted_is_asked_anew_where_less_counts_as_a_proof(tmp_path, monkeypatch):
     for folder in ("before", "after"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "T2_real.v").write_text((SOURCES / "T2_real.v").read_text())
@@ -185,9 +181,7 @@ def asked_apart(sources: Path, shared: Path, builds: Path) -> str:
 
 @needs_coq
 @pytest.mark.parametrize("place", ["shared", "cache"])
-def test_processes_of_a_user_build_a_file_once_and_a_changed_one_anew(
-    tmp_path: Path, place: str
-) -> None:
+def test_processes_of_a_user_build_a_file_once_and_a_changed_one_anew(tmp_path, place):
     """In the folder that is named, or in the user's cache; either is made where it is not there."""
     shared, builds, own = tmp_path / place, tmp_path / "builds", tmp_path / "Own.v"
     own.write_text("Theorem t : True.\nProof. exact I. Qed.\n")
@@ -200,7 +194,7 @@ def test_processes_of_a_user_build_a_file_once_and_a_changed_one_anew(
 
 
 @needs_coq
-def test_a_folder_that_others_can_write_to_is_not_believed(tmp_path: Path) -> None:
+def test_a_folder_that_others_can_write_to_is_not_believed(tmp_path):
     shared, builds = tmp_path / "shared", tmp_path / "builds"
     shared.mkdir()
     shared.chmod(0o770)

@@ -49,14 +49,12 @@ def of_one(M: Any, t: float, error: float = 0.0, off: float = 0.0) -> tuple[floa
     ([[0.75, 0.0], [0.0, 0.25]], 0.5, 0.0, 0.0),
     ([[1e-5, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]], 1e-6, 0.0, 0.0),
 )
-def test_T10_the_radius_of_one_leading_eigenvalue_is_that_of_its_formula(
-    M: Any, t: float, error: float, off: float
-) -> None:
+def test_T10_the_radius_of_one_leading_eigenvalue_is_that_of_its_formula(M, t, error, off):
     found, expected = of_one(M, t, error, off)
     assert found == pytest.approx(expected, rel=1e-6, abs=0)
 
 
-def test_T10_both_of_a_pair_have_the_radius_of_its_formula() -> None:
+def test_T10_both_of_a_pair_have_the_radius_of_its_formula():
     """N = (0, 0, (p, q, b)) with N^2 = b N; the residuals are |p| and |q|, the weights 2."""
     x, y, p, q, b, t = 0.6, 0.5, 0.02, 0.01, 0.3, 0.7
     M = np.array([[x, y, 0.0], [-y, x, 0.0], [p, q, b]])
@@ -69,13 +67,13 @@ def test_T10_both_of_a_pair_have_the_radius_of_its_formula() -> None:
 
 
 @pytest.mark.parametrize("t", [-0.75, 0.0, 0.3, 0.35])
-def test_T10_nothing_is_proved_beyond_a_circle_that_the_rest_may_pass(t: float) -> None:
+def test_T10_nothing_is_proved_beyond_a_circle_that_the_rest_may_pass(t):
     with np.errstate(all="ignore"):
         assert not of_one([[0.9, 0.3], [0.02, 0.35]], t)[0] < np.inf
         assert of_one([[0.9, 0.3], [0.02, 0.35]], 0.5)[0] < np.inf
 
 
-def test_T10_one_weight_widens_the_others_discs_and_narrows_the_first() -> None:
+def test_T10_one_weight_widens_the_others_discs_and_narrows_the_first():
     rng = np.random.default_rng(0)
     M = np.diag([0.9, 0.8, 0.7, 0.1, 0.05]) + 1e-6 * rng.standard_normal((5, 5))
     V, U = np.eye(5)[:, :3], M[:3]
@@ -101,7 +99,7 @@ def planted(seed: int) -> Chosen:
     return Chosen(M, [(64 * x, 64 * y) for x, y in large.spectrum] + small.spectrum)
 
 
-def test_T10_a_component_beyond_the_circle_holds_as_many_chosen_eigenvalues_as_discs() -> None:
+def test_T10_a_component_beyond_the_circle_holds_as_many_chosen_eigenvalues_as_discs():
     """All that are beyond it are in some disc, whatever V and U, good or bad, are."""
     proved, alone = 0, 0
     for seed in range(40):
@@ -138,7 +136,7 @@ def balls(M: np.ndarray) -> list[complex]:
 
 
 @pytest.mark.parametrize("kind", ["drawn", "tilted", "pair"])
-def test_T2_an_interval_holds_rho_Q_of_every_matrix_within_the_error(kind: str) -> None:
+def test_T2_an_interval_holds_rho_Q_of_every_matrix_within_the_error(kind):
     """Against eigenvalues to 90 digits of matrices at the corners of the error."""
     rng = np.random.default_rng(len(kind))
     n, d, m = 34, 5, 6
@@ -162,7 +160,7 @@ def test_T2_an_interval_holds_rho_Q_of_every_matrix_within_the_error(kind: str) 
     assert sum(bounds is not None for bounds in found) >= 3, found
 
 
-def test_what_leading_eigenvalues_leave_open_has_no_interval() -> None:
+def test_what_leading_eigenvalues_leave_open_has_no_interval():
     """No rho_Q above 1, eigenvalues of one modulus, nearly repeated ones, zeros, an H of wide
     discs, no numbers, and twice the same; a neighbour changes none of them."""
     rng = np.random.default_rng(1)
