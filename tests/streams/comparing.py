@@ -1,19 +1,20 @@
 """What is said of a drawn case, against what brute-force iteration does."""
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import inf, log
 from typing import Any
 
 from oversmoothing.theory.streams.stream_verdict import StreamVerdict, stream_verdict
 from oversmoothing.theory.streams.streams import Streams, read_streams
+from tests.oracle.compare import Finding, Report
+from tests.oracle.judging import RIGHT, UNDECIDED, WRONG
 
 from .drawing import Drawn, Rationals, draw
 from .iterated import Growth, array, growth, identity, mixture
 
-RIGHT, WRONG, UNDECIDED, CLOSE = "right", "wrong", "undecided", "too close to iterate"
+CLOSE = "too close to iterate"
 # log_2 of the depths: at first, and where strict verdicts lie closer than that tells.
 _FIRST, _DEEP = 10, 14
 # The same for binary64 that was rounded: 53 bits an entry and layer.
@@ -21,32 +22,6 @@ _ROUNDED = 8
 # In units of 1/L: Jordan blocks add (k - 1) log 2, and norms of quasi-periodic parts vary.
 _ROOM = 10.0
 _EPS = 1e-3
-
-
-@dataclass(frozen=True)
-class Finding:
-    case: Drawn
-    field: str
-    outcome: str
-    said: str
-    true: str
-
-
-@dataclass
-class Report:
-    """Counts by (field, numbers, outcome), and what is wrong."""
-
-    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    bad: list[Finding] = field(default_factory=list)
-
-    def add(self, finding: Finding) -> None:
-        self.counts[finding.field, finding.case.numbers, finding.outcome] += 1
-        if finding.outcome == WRONG:
-            self.bad.append(finding)
-
-    def share(self, name: str, outcome: str) -> float:
-        of = {k: v for k, v in self.counts.items() if k[0] == name}
-        return sum(v for k, v in of.items() if k[2] == outcome) / max(1, sum(of.values()))
 
 
 def run(count: int, seed: int, first: int = 0) -> Report:

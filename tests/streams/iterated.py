@@ -14,6 +14,8 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.support.tables import rational
+
 from .drawing import Drawn, Rationals
 
 
@@ -50,7 +52,7 @@ def stationary(A: Rationals) -> NDArray[Any]:
     """A row vector pi with pi A = pi and sum 1, by elimination."""
     n = len(A)
     system = np.vstack((array(A).T - identity(n), np.ones((1, n), dtype=object)))
-    reduced, rank = flint.fmpq_mat(_flint(np.c_[system, [0] * n + [1]])).rref()
+    reduced, rank = rational(np.c_[system, [0] * n + [1]]).rref()
     pi = [Fraction(0)] * n
     for row in reduced.tolist()[:rank]:
         column = next(j for j, x in enumerate(row) if x)
@@ -64,7 +66,7 @@ def reached(case: Drawn) -> NDArray[Any]:
     waiting = [array([1] * len(case.R))]
     while waiting:
         v = waiting.pop(0)
-        if flint.fmpq_mat(_flint(array([*basis, v]))).rank() > len(basis):
+        if rational(array([*basis, v])).rank() > len(basis):
             basis.append(v)
             waiting += [M @ v for M in (array(case.R), outer(case))]
     return array(basis).T
@@ -105,10 +107,6 @@ def mixture(case: Drawn, squarings: int) -> list[float]:
     i, j = max(np.ndindex(s * n * d, s * n * d), key=lambda at: abs(int(entries[at[0]][at[1]])))
     top = int(entries[i][j])
     return [float(Fraction(int(entries[k * n * d + i % (n * d)][j]), top)) for k in range(s)]
-
-
-def _flint(M: NDArray[Any]) -> list[list[flint.fmpq]]:
-    return [[flint.fmpq(x.numerator, x.denominator) for x in row] for row in M]
 
 
 def _integers(M: NDArray[Any]) -> tuple[flint.fmpz_mat, int]:
