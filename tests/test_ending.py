@@ -41,6 +41,8 @@ def test_an_output_that_takes_no_text_is_said_with_a_status_of_its_own(tmp_path,
 
 
 def test_bad_input_stays_bad_input_without_any_output(tmp_path):
+    done = shell("$O verdict absent.json", tmp_path)
+    assert (done.returncode, done.stdout) == (2, "") and "cannot read 'absent.json'" in done.stderr
     assert shell("$O verdict absent.json >&-", tmp_path).returncode == 2
     assert shell("$O verdict absent.json >&- 2>&-", tmp_path).returncode == 2
 

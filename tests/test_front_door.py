@@ -32,13 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("theory", "simulations", "experiments", "paper_figures")
 
 
-def run(*arguments: str, cwd: Path | None = None, **environment: str):
-    return python("-m", "oversmoothing", *arguments, cwd=cwd, env=environment)
-
-
-def test_the_exit_status_and_the_streams_of_the_process_are_those_of_the_command(tmp_path):
-    done = run("verdict", "absent.json", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "") and "cannot read 'absent.json'" in done.stderr
+def run(*arguments: str, **environment: str):
+    return python("-m", "oversmoothing", *arguments, env=environment)
 
 
 def test_earlier_results_stay_whole_when_a_figure_cannot_be_written(tmp_path, told):
@@ -49,14 +44,6 @@ def test_earlier_results_stay_whole_when_a_figure_cannot_be_written(tmp_path, to
     assert sorted(p.name for p in tmp_path.iterdir()) == ["figures"]
 
 
-def test_every_public_name_exists_and_is_documented():
-    for name in oversmoothing.__all__:
-        value = getattr(oversmoothing, name)
-        assert value.__doc__, name
-    with pytest.raises(AttributeError):
-        oversmoothing.nothing_of_the_kind  # noqa: B018
-
-
 def test_the_names_of_the_package_are_those_of_its_stub_and_no_others():
     lines = ast.parse((ROOT / "oversmoothing" / "__init__.pyi").read_text("utf-8")).body
     imports = [line for line in lines if isinstance(line, ast.ImportFrom)]
@@ -65,6 +52,9 @@ def test_the_names_of_the_package_are_those_of_its_stub_and_no_others():
     assert {alias.asname for alias in listed} == set(oversmoothing.__all__)
     assert set(dir(oversmoothing)) == {*oversmoothing.__all__, "main", "__version__"}
     assert [alias.name for alias in listed if alias.asname != alias.name] == []
+    refuses(
+        "nothing_of_the_kind", getattr, oversmoothing, "nothing_of_the_kind", error=AttributeError
+    )
 
 
 def test_the_file_for_type_checkers_uses_every_public_name():

@@ -1,11 +1,16 @@
-"""README and the tutorial: every command and every block of Python is run as written, in order."""
+"""README, tutorial and docstrings: every command, block of Python and example runs as written."""
 
+import doctest
+import inspect
 import os
 import re
 import shlex
 import sys
 from pathlib import Path
 
+import pytest
+
+import oversmoothing
 from oversmoothing.commands import COMMANDS
 from oversmoothing.commands.main import chosen
 from oversmoothing.theory.claims.golden import golden_case
@@ -102,3 +107,31 @@ def test_every_command_that_a_line_of_readme_or_papers_names_exists_with_its_cla
         proved = [rest.partition("--")[0].split() for name, rest in named if name == "prove"]
         for names in proved:
             ledger.select([name for name in names if name != "NAME"])
+
+
+# --- docstrings ---
+
+
+def succeeds(example: doctest.DocTest) -> None:
+    said: list[str] = []
+    assert not doctest.DocTestRunner().run(example, out=said.append).failed, "".join(said)
+
+
+@pytest.mark.parametrize("name", oversmoothing.__all__)
+def test_the_docstring_of_a_public_name_has_an_example_that_runs(name: str) -> None:
+    value = getattr(oversmoothing, name)
+    assert ">>>" in (value.__doc__ or ""), f"{name} has no example"
+    finder = doctest.DocTestFinder(recurse=inspect.isclass(value))
+    for example in finder.find(value, name, globs={}):  # of a class, its public methods too
+        succeeds(example)
+
+
+def test_the_examples_of_what_public_names_return_run() -> None:
+    from oversmoothing.theory import operator
+    from oversmoothing.theory.verdict.symbolic import region, symbolic_verdict as symbolic, symbols
+
+    returned = (operator.KroneckerOperator, operator.Eigenpairs, region.Region,
+                symbolic.SymbolicVerdict, symbols.symbolic)  # fmt: skip
+    for value in returned:
+        for example in doctest.DocTestFinder(recurse=False).find(value, globs={}):
+            succeeds(example)

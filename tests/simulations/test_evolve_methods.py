@@ -345,7 +345,7 @@ def test_rounding_reinjects_the_dominant_mode_at_the_depth_that_theory_says(meth
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_iterating_x_reinjects_consensus_and_the_decoupled_systems_never_do(dtype):
+def test_T4e_a_mean_that_is_0_stays_0_in_the_decoupled_systems(dtype):
     """A doubly stochastic, X_0 of zero mean: HFC/LFC is infinite for ever (T4e)."""
     rng = np.random.default_rng(0)
     S = np.linalg.qr(np.column_stack((np.ones(5), rng.standard_normal((5, 4)))))[0]
@@ -356,17 +356,6 @@ def test_iterating_x_reinjects_consensus_and_the_decoupled_systems_never_do(dtyp
     for method in ("plain", "closed_form"):
         run = evolve(A=A, H=[[1.0]], X0=X0, depth=[500], method=method, dtype=dtype)
         assert run.metrics()["hfc_lfc"].item() == math.inf
-    eps = torch.finfo(dtype).eps
-    predicted = math.log(1 / eps) / math.log(2 / 1.3)
-    X, a = torch.tensor(X0, dtype=dtype), torch.tensor(A, dtype=dtype)
-    layer = 0
-    while layer < 1000:
-        layer += 1
-        X = X + a @ X
-        X = X / X.abs().max()
-        if (X - X.mean()).norm() < X.mean().abs() * 5**0.5:
-            break
-    assert 0.7 * predicted < layer < 1.5 * predicted
 
 
 @cases("side, device", (9, "cpu"), pytest.param(600, "cuda", marks=[pytest.mark.cuda, CUDA]))
