@@ -5,11 +5,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings, strategies as st
 
 from oversmoothing import evolve
 from oversmoothing.simulations.engine.iteration import OneHead
-from oversmoothing.simulations.state_metrics import log_hfc_lfc_ratio
 from tests.support.cases import cases
 from tests.support.kronecker import evolve_by
 from tests.support.refusals import refuses
@@ -47,14 +45,6 @@ def test_initial_states_at_the_ends_of_the_range():
         assert found == pytest.approx(math.log(1 / 3), abs=8 * EPS)
 
 
-def test_one_token():
-    """n = 1: HFC = 0; h = -1 gives X_1 = 0, undefined from there on (T11.1)."""
-    table = evolve(A=[[1.0]], H=[[0.5]], X0=[[3.0]], depth=[0, 1, 100]).metrics()
-    assert (table["hfc_lfc"] == 0).all() and table["cos_mean"].isna().all()
-    gone = evolve(A=[[1.0]], H=[[-1.0]], X0=[[3.0]], depth=[0, 1, 2, 50]).metrics()
-    assert gone["hfc_lfc"].iloc[0] == 0 and gone.iloc[1:, 1:].isna().all(axis=None)
-
-
 A3 = [[0.8, 0.1, 0.1], [0.3, 0.6, 0.1], [0.5, 0.2, 0.3]]
 CAUSAL = [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]]
 NEAR_ONE = 0.99 * np.eye(4) + 0.0025
@@ -78,19 +68,6 @@ def test_T11_ratios_that_are_known_at_their_depths(A, h, X0, logs):
     for depth, log in logs.items():
         found = log_ratio(A=A, H=[[h]], X0=[[x] for x in X0], depth=depth)
         assert found == pytest.approx(log, abs=1e-9)
-
-
-def test_repeated_eigenvalue_one():
-    """Two groups that never meet: HFC stays, and T1d holds for any stationary pi."""
-    A = np.zeros((4, 4))
-    A[:2, :2], A[2:, 2:] = [[0.5, 0.5], [0.25, 0.75]], 0.5
-    X0 = np.array([[1.0], [2.0], [5.0], [7.0]])
-    X, exponent = evolve(A=A, H=[[0.5]], X0=X0, depth=[200]).X(0)
-    M = np.linalg.matrix_power(np.eye(4) + 0.5 * A, 200) @ X0
-    np.testing.assert_allclose(X.numpy() * 2.0 ** exponent.item(), M, rtol=64 * 200 * EPS)
-    assert log_ratio(A=A, H=[[0.5]], X0=X0, depth=500) == pytest.approx(
-        log_hfc_lfc_ratio(torch.tensor(M)).item(), abs=1e-9
-    )
 
 
 @cases(
@@ -120,15 +97,6 @@ def test_repeated_eigenvalue_one():
 def test_bad_input_is_refused(change):
     good = {"A": AA, "H": [[0.5]], "X0": [[1.0], [2.0]], "depth": 1}
     refuses("", lambda: evolve(**(good | change)))
-
-
-@example(0)
-@given(st.integers(0, 50))
-@settings(max_examples=10, deadline=None)
-def test_a_single_depth_keeps_the_start_too(depth):
-    trajectory = evolve(A=AA, H=[[0.5]], X0=[[1.0], [2.0]], depth=depth)
-    assert trajectory.depths == ((0, depth) if depth else (0,))
-    assert len(trajectory) == len(trajectory.metrics())
 
 
 def test_small_layers_run_on_one_thread_and_leave_the_threads_as_they_were(monkeypatch):

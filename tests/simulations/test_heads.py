@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing import Drawn, Fixed, FromState, PerLayer, evolve, evolve_heads
+from oversmoothing import Drawn, Fixed, FromState, PerLayer, evolve_heads
 from oversmoothing.simulations.engine.layers import ATTENTION_STREAM, WEIGHT_STREAM
 from oversmoothing.theory.proofs.strategies import SEEDS
 from tests.support.cases import cases
@@ -86,17 +86,6 @@ def test_factors_are_the_dense_weights(seed, residual, r, n, d, heads):
     assert np.abs(states(found) - states(dense)).max() <= 2 * bound
 
 
-@settings(max_examples=20)
-@given(SEEDS, st.integers(1, 4), st.integers(1, 3))
-def test_one_head_is_evolve(seed, n, d):
-    X0, layers = draw(seed, n=n, d=d, heads=1, layers=1)
-    A, W = layers[0][0][0], 0.5 * layers[0][1][0]
-    heads = states(evolve_heads(X0=X0, attention=A, weights=W, depth=[9]))
-    alone = states(evolve(X0=X0, A=A, W=W, depth=[9]))
-    bound = growth_bound(X0, [(A[None], W[None])] * 9) * unit(n, d, 1, 9)
-    assert np.abs(heads - alone).max() <= 2 * bound
-
-
 def test_a_batch_of_states_and_of_attention_is_its_elements():
     rng = np.random.default_rng(3)
     A = rng.dirichlet(np.ones(3), size=(2, 1, 2, 3))  # [2, 1, heads, n, n]
@@ -113,15 +102,6 @@ def test_a_batch_of_states_and_of_attention_is_its_elements():
                 np.testing.assert_allclose(X[i, k], alone, rtol=0, atol=1e-9 * np.abs(alone).max())
 
 
-def test_tensors_lists_and_float32_are_taken():
-    X0 = torch.ones(2, 1)
-    found = evolve_heads(X0=X0, attention=AA.tolist(), weights=[[0.5]], depth=2)
-    assert found.states.dtype == torch.float32
-    logits = torch.randn((3, 5, 5), generator=torch.Generator().manual_seed(0))
-    half = evolved(torch.ones(5, 1), logits.softmax(-1), torch.ones(3, 1, 1), 2)
-    assert (half.metrics()["hfc_lfc"] == 0).all()
-
-
 def test_a_drawn_layer_depends_on_seed_and_layer_alone():
     rule = Drawn(lambda rng: rng.standard_normal(4), seed=5)
     again = Drawn(lambda rng: rng.standard_normal(4), seed=5)
@@ -130,22 +110,6 @@ def test_a_drawn_layer_depends_on_seed_and_layer_alone():
     others = [rule.at(8, WEIGHT_STREAM), rule.at(7, ATTENTION_STREAM),
               Drawn(rule.rule, seed=6).at(7, WEIGHT_STREAM)]  # fmt: skip
     assert all((rule.at(7, WEIGHT_STREAM) != other).all() for other in others)
-
-
-def test_a_stack_may_be_continued_where_it_was_left():
-    """Layers 0-9, then 10-19 from where they ended, are layers 0-19."""
-    attention = Drawn(lambda rng: rng.dirichlet(np.ones(4), size=(2, 4)), seed=1)
-    weights = Drawn(lambda rng: 0.2 * rng.standard_normal((2, 3, 3)), seed=1)
-    X0 = np.random.default_rng(0).standard_normal((4, 3))
-    whole = states(evolve_heads(X0=X0, attention=attention, weights=weights, depth=20))
-    half = states(evolve_heads(X0=X0, attention=attention, weights=weights, depth=10))
-    rest = evolved(
-        half,
-        PerLayer(lambda layer: attention.at(layer + 10, ATTENTION_STREAM)),
-        PerLayer(lambda layer: weights.at(layer + 10, WEIGHT_STREAM)),
-        10,
-    )
-    np.testing.assert_allclose(states(rest), whole, rtol=0, atol=1e-11 * np.abs(whole).max())
 
 
 def rotating(layer):
@@ -166,29 +130,6 @@ def test_rotating_weights_smooth_though_every_layer_alone_does_not():
     assert math.exp((log[5] - log[4]) / 360) == pytest.approx(math.sqrt(0.5) / 0.8, abs=1e-3)
 
 
-def test_hfc_is_autonomous_and_its_mean_square_is_that_of_the_quotient():
-    """T7a: X_0 iid N(0, 1): E ||HFC_L||^2 = ||T_L||_F^2, T_L the product on the quotient."""
-    n, d, heads, depth, number = 4, 3, 2, 6, 4000
-    rng = np.random.default_rng(11)
-    layers = draw(7, n=n, d=d, heads=heads, layers=depth, scale=0.4)[1]
-    Q = np.linalg.qr(np.hstack((np.ones((n, 1)), rng.standard_normal((n, n - 1)))))[0][:, 1:]
-    T = np.eye((n - 1) * d)
-    for A, W in layers:
-        step = sum(np.kron(W[h].T, Q.T @ A[h] @ Q) for h in range(heads))
-        T = T + step @ T
-    X0 = rng.standard_normal((number, n, d))
-    run = evolved(X0, PerLayer([A for A, _ in layers]), PerLayer([W for _, W in layers]), [depth])
-    X = states(run)
-    squares = ((X - X.mean(1, keepdims=True)) ** 2).sum((1, 2))
-    # Exactly, state by state: vec(Q^T X_L) = T vec(Q^T X_0).
-    expected = T @ (Q.T @ X0[0]).ravel(order="F")
-    np.testing.assert_allclose(
-        (Q.T @ X[0]).ravel(order="F"), expected, rtol=0, atol=1e-12 * np.abs(expected).max()
-    )
-    error = squares.std(ddof=1) / math.sqrt(number)
-    assert abs(squares.mean() - np.linalg.norm(T) ** 2) <= 5 * error
-
-
 def test_a_spread_far_below_or_above_the_mean_is_followed():
     """Two heads of other pi; the mean drives nothing, and is driven by what is far above it."""
     rng = np.random.default_rng(0)
@@ -205,18 +146,6 @@ def test_a_spread_far_below_or_above_the_mean_is_followed():
         ratios.append(ratio[1])
     assert max(slopes) - min(slopes) <= 1
     assert max(ratios) - min(ratios) <= 1e-9
-
-
-def test_the_drive_of_the_mean_comes_at_the_scale_of_the_spread():
-    """m' = m (1 + sum w) + g^T y w with y = 2^-20 of m, in exact arithmetic."""
-    A = np.array([[[0.5, 0.5], [0.25, 0.75]], [[1.0, 0.0], [0.5, 0.5]]])
-    w = np.array([[[-0.5]], [[-0.125]]])
-    X0 = np.array([[1 + 2.0**-20], [1 - 2.0**-20]])
-    run = evolve_heads(X0=X0, attention=A, weights=w, depth=[1])
-    X = dense_layer(X0, A, w)
-    state = run.state(0)
-    assert state.mean.item() * 2.0 ** state.mean_exponent.item() == X.mean()
-    assert (states(run) == X).all()
 
 
 def test_without_residual_the_rate_is_the_second_eigenvalue_whatever_the_weights():
