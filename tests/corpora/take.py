@@ -3,7 +3,6 @@
     python -m tests.corpora.take evolve streams     # these anew; without names, all
     python -m tests.corpora.take --diff evolve      # which fields of which cases moved
     python -m tests.corpora.take --tolerances       # how far each field may move, and why
-    python -m tests.corpora.take --seconds          # processor time of asking, a corpus a line
 
 Recording is right only where an answer was meant to change; the difference then belongs into the
 commit, and the output of --diff, taken before, into its message. Wording is not recorded.
@@ -12,7 +11,6 @@ commit, and the output of --diff, taken before, into its message. Wording is not
 import argparse
 import json
 import lzma
-import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -111,14 +109,10 @@ def summary(name: str, found: Iterable[comparing.Move], cases: int) -> Iterator[
         )
 
 
-def _processor_seconds() -> float:
-    return sum(os.times()[:4])
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CORPORA))
-    for flag in ("diff", "tolerances", "seconds"):
+    for flag in ("diff", "tolerances"):
         parser.add_argument(f"--{flag}", action="store_true")
     given = parser.parse_args()
     unknown = set(given.names) - set(CORPORA)
@@ -129,16 +123,11 @@ def main() -> int:
         if given.tolerances:
             print("\n".join(comparing.described(name)))
             continue
-        start = _processor_seconds()
-        if given.diff or given.seconds:
+        if given.diff:
             new = asked(name)
-            spent = _processor_seconds() - start
-            if given.seconds:
-                print(f"{name}: {len(new)} cases, {spent:.1f} s", flush=True)
-            if given.diff:
-                lines = list(summary(name, moved(name, kept(name), new), len(new)))
-                any_moved |= bool(lines)
-                print("\n".join(lines) or f"{name}: nothing moved in {len(new)} cases", flush=True)
+            lines = list(summary(name, moved(name, kept(name), new), len(new)))
+            any_moved |= bool(lines)
+            print("\n".join(lines) or f"{name}: nothing moved in {len(new)} cases", flush=True)
         else:
             print(
                 f"{name}: {record(name)} cases, {path_of(name).stat().st_size:,} bytes", flush=True
