@@ -82,25 +82,9 @@ def test_an_array_that_is_no_matrix_is_refused_like_a_list(shape, masks):
             read_entries(value, "M", masks=masks)
 
 
-def test_an_array_of_logits_is_read_like_its_rows():
-    logits = [[0.5, -np.inf], [1.0, 2.0]]
-    for value in (np.array(logits), np.array(logits, order="F"), logits):
-        found = read_entries(value, "logits", masks=True)
-        assert found.floats.tolist() == logits and found.written is None
-        assert found.masked == [[Fraction(1, 2), None], [1, 2]]
-
-
 @pytest.mark.parametrize(("arguments", "message"), BAD, ids=[message for _, message in BAD])
 def test_bad_input_is_refused_with_a_sentence(arguments, message):
     refuses(message, verdict, **arguments)
-
-
-@pytest.mark.parametrize("n", [1, 5, 12])
-@pytest.mark.parametrize("size", [0.0, 1.0, 4.0])
-def test_softmax_rows_pass_the_row_sum_check(n, size):
-    """From uniform to nearly one-hot."""
-    A = softmax(size * np.random.default_rng(n).standard_normal((n, n)))
-    assert np.abs(check_attention(A).sum(axis=1) - 1).max() <= 4e-16 * len(A)
 
 
 def test_a_softmax_in_float32_passes_only_with_its_own_tolerance():
@@ -113,11 +97,6 @@ def test_a_softmax_in_float32_passes_only_with_its_own_tolerance():
 def test_whole_numbers_that_no_float_has_are_refused(sign):
     assert check_square(np.array([[sign * 2**53]])) == sign * 2.0**53
     refuses(r"beyond 2\^53", check_square, np.diag([sign * (2**53 + 1), 0]))
-
-
-def test_H_of_a_head_is_the_transpose_of_its_product():
-    head = Layer.of(np.eye(1), factors=([[1.0], [2.0]], [[3.0, 4.0]]))
-    assert head.H.tolist() == [[3, 6], [4, 8]]
 
 
 # (a file, what is said of it)

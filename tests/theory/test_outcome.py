@@ -158,10 +158,3 @@ def test_radii_are_printed_unless_rounding_leaves_no_digit_and_no_margin_where_i
     assert "margin" not in str(left_open)
     decided = verdict(A=floats("AA"), H=[[-1.0]])
     assert decided.verdict == "NON_SMOOTHING" and "margin" in str(decided)
-
-
-def test_further_eigenvalues_1_of_an_attention_with_several_classes_are_exact():
-    A = [[0.7, 0.3, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0.6, 0.4], [0, 0, 0.1, 0.9]]
-    found = verdict(A=A, H=[[0.3]])
-    assert found.verdict == "TIE" and found.attention is not None
-    assert found.attention.values[found.attention.exact].tolist() == [1.0]

@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp, mpf
 
 from oversmoothing.theory.depth import ratios
-from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes, closed_form
+from oversmoothing.theory.depth.closed_form import ClosedForm, FeatureModes, TokenModes
 from oversmoothing.theory.depth.eigenbasis import EPS, Multipliers
 from oversmoothing.theory.depth.ratios import (
     ITERATED_DEPTH,
@@ -156,18 +156,6 @@ def test_T1d_doubly_stochastic_heads_keep_a_mean_of_0_in_floats():
 
 
 # --- the closed form ---
-
-
-@pytest.mark.parametrize("depth", [0, 1, 7, 10**6])
-def test_T1a_a_feature_that_is_0_stays_0_beside_one_that_is_not(depth):
-    for X0 in ([[1.0, 0.0], [2.0, 0.0]], [[1.0, 1.0], [2.0, 1.0]]):
-        (state,) = closed_form(A=AA, H=np.diag([0.5, 0.25]), X0=X0, depths=[depth])
-        hfc = math.log(math.sqrt(0.5)) + depth * math.log(1.25)
-        lfc = math.log(math.sqrt(2) * 1.5) + depth * math.log(1.5)
-        if X0[0][1] and depth < 100:
-            lfc = math.log(math.hypot(math.exp(lfc), math.sqrt(2) * 1.25**depth))
-        assert state.log_hfc_lfc == pytest.approx(hfc - lfc, abs=1e-9 + 1e-14 * depth)
-        assert not state.hfc[:, 1].any() or np.abs(state.hfc[:, 1]).max() < 1e-15
 
 
 # 1 - 1/2^L of what the head took is gone, and what cancels has no relative error.

@@ -164,6 +164,9 @@ NILPOTENT = "-1 1; 0 -1"
         tends_to="infinity", ratio={1: inf, 100: inf}),
     row("T11.4: h = -1 with another A", "A3", "-1", "1; 2; 4", by="exact",
         squared={3: Fraction(1819399, 423200)}),
+    # It lacks a = 1/2, which would outgrow it by 1.25 a layer; its mean is what pi - 1/n leaves.
+    row("T11.8: a start free of the dominant mode stays so", "A3", "1", "-1; -1; 7", by="exact",
+        ratio={L: 8 * sqrt(2) / 5 for L in (1, 40, 3000)}),
     row("T4e: h = -1 is a tie for most", "AA", "0 0; 0 -1", "1 1; 2 -1", by="exact", verdict=T,
         verdict_x0=T),
     row("T4e: and smooths a start without it", "AA", "0 0; 0 -1", "1 1; 1 -1", by="exact",
