@@ -9,17 +9,16 @@ import pytest
 
 from tests.corpora.comparing import BY_FIELD, moves
 from tests.corpora.take import CORPORA, Recorded, asked, kept, moved, summary
+from tests.support.cases import cases
 
 # Of the corpora that take seconds, so many cases are asked in `make test`.
 FIRST = {"verdicts": 20, "certificates": 10, "evolve": 20, "commands": 5}
 
 
-@pytest.mark.parametrize(
-    ("name", "first"),
-    [
-        *(pytest.param(name, None, id=name) for name in CORPORA),
-        *(pytest.param(name, first, id=f"{name}, the first") for name, first in FIRST.items()),
-    ],
+@cases(
+    "name, first",
+    *(pytest.param(name, None, id=name) for name in CORPORA),
+    *(pytest.param(name, first, id=f"{name}, the first") for name, first in FIRST.items()),
 )
 def test_answers_are_as_recorded(name: str, first: int | None) -> None:
     new = asked(name, first)
@@ -27,24 +26,22 @@ def test_answers_are_as_recorded(name: str, first: int | None) -> None:
     assert not found, "\n".join(summary(name, found, len(new)))
 
 
-@pytest.mark.parametrize(
-    ("corpus", "old", "new"),
-    [
-        ("sweep", {"slope": 1.0}, {"slope": 1.0 + 1e-8}),
-        ("sweep", {"margin": 0.5, "margin_error": 1e-9}, {"margin": 0.6, "margin_error": 1e-9}),
-        ("sweep", {"verdict": "SMOOTHING"}, {"verdict": "TIE"}),
-        ("sweep", {"heads": 1}, {"heads": 2}),
-        ("sweep", {"a": [1, 2]}, {"a": [1, 2, 3]}),
-        ("sweep", {"a": None}, {"a": 0.0}),
-        ("sweep", {"a": True}, {"a": 1}),
-        ("sweep", {"a": "inf"}, {"a": 1e300}),
-        ("sweep", {"a": 1}, {"a": 1, "b": None}),
-        ("certificates", {"a": "0x1.0p0"}, {"a": "0x1.00001p0"}),
-        ("enclose", {"a": "1.0e0"}, {"a": "1.0001e0"}),
-        ("near_ties", {"margin": 4.8e-21}, {"margin": -4.8e-21}),
-        ("evolve", {"cos_min": 1.0, "cosine_error": 1e-9}, {"cos_min": 1.1, "cosine_error": 1e-9}),
-        ("evolve", {"error": 1e-13}, {"error": 1e-3}),
-    ],
+@cases(
+    "corpus, old, new",
+    ("sweep", {"slope": 1.0}, {"slope": 1.0 + 1e-8}),
+    ("sweep", {"margin": 0.5, "margin_error": 1e-9}, {"margin": 0.6, "margin_error": 1e-9}),
+    ("sweep", {"verdict": "SMOOTHING"}, {"verdict": "TIE"}),
+    ("sweep", {"heads": 1}, {"heads": 2}),
+    ("sweep", {"a": [1, 2]}, {"a": [1, 2, 3]}),
+    ("sweep", {"a": None}, {"a": 0.0}),
+    ("sweep", {"a": True}, {"a": 1}),
+    ("sweep", {"a": "inf"}, {"a": 1e300}),
+    ("sweep", {"a": 1}, {"a": 1, "b": None}),
+    ("certificates", {"a": "0x1.0p0"}, {"a": "0x1.00001p0"}),
+    ("enclose", {"a": "1.0e0"}, {"a": "1.0001e0"}),
+    ("near_ties", {"margin": 4.8e-21}, {"margin": -4.8e-21}),
+    ("evolve", {"cos_min": 1.0, "cosine_error": 1e-9}, {"cos_min": 1.1, "cosine_error": 1e-9}),
+    ("evolve", {"error": 1e-13}, {"error": 1e-3}),
 )
 def test_a_difference_is_seen(corpus: str, old: Any, new: Any) -> None:
     assert list(moves(corpus, "a case", old, new))
