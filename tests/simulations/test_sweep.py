@@ -34,7 +34,6 @@ from oversmoothing.simulations.sweep.points import (
     iterate,
     outcome,
 )
-from oversmoothing.theory.depth.closed_form import closed_form
 from oversmoothing.theory.layer.attention import quotient
 from oversmoothing.theory.numbers.rounding import ScaledState
 from oversmoothing.theory.spectra.heads import stacked
@@ -274,19 +273,6 @@ def test_a_cosine_of_a_lost_token_is_not_said(heads):
         state = ScaledState(1, sizes * X, np.zeros(4), 0, 0)
         columns, _ = outcomes.measured(state, state, ("cosine",))
         assert all(np.isfinite(x) == said for x in columns.values())
-
-
-@pytest.mark.parametrize("value", ["ginibre", "plus_minus", "interval"])
-@pytest.mark.parametrize("attention", ["asymmetric", "doubly_stochastic"])
-def test_iteration_follows_the_closed_form_far_past_the_range_of_floats(value, attention):
-    layer, X0 = draw(point(value=value, attention=attention, n=5, d=4))
-    A, H = layer.given["A"].floats, layer.H
-    depths = [0, 1, 7, 2000]
-    expected = closed_form(A=A, H=H, X0=X0, depths=depths)
-    for one, other in zip(iterate(A[None], H[None], X0, depths), expected, strict=True):
-        assert one.log_hfc_lfc[0] == pytest.approx(other.log_hfc_lfc, abs=1e-8)
-        cosines = (cosine_extremes(X)[0] for X in (dense(one)[0], dense(other)))
-        assert next(cosines) == pytest.approx(next(cosines), abs=1e-8)
 
 
 @cases(

@@ -9,10 +9,9 @@ import pytest
 
 from oversmoothing.simulations.sweep import heads_together, together
 from oversmoothing.simulations.sweep.config import ATTENTION_KINDS, VALUE_KINDS
-from oversmoothing.simulations.sweep.points import Point, draw, outcome
+from oversmoothing.simulations.sweep.points import Point, outcome
 from oversmoothing.simulations.sweep.together import outcomes
 from oversmoothing.theory.layer.attention import stationary_distribution, stationary_distributions
-from oversmoothing.theory.spectra.heads import stacked
 from tests.simulations.test_sweep import ALL, point
 
 MEASURES = ("ratio", "cosine", "rank")
@@ -107,17 +106,6 @@ def test_T2_verdicts_alone_are_those_of_all_columns(monkeypatch):
         assert errors[0] <= max(1e-9, 1e3 * errors[1])
         assert abs(row["margin"] - known["margin"]) <= min(sum(errors), 1e-11)
     assert other > len(some) // 4
-
-
-@pytest.mark.parametrize("attention", ATTENTION_KINDS)
-def test_what_is_drawn_together_is_what_is_drawn_alone(attention):
-    for heads in (1, 3):
-        some = [point(attention=attention, n=7, d=4, heads=heads, seed=seed) for seed in range(5)]
-        for p, A, H, X0 in zip(some, *together._drawn(some, True), strict=True):
-            layer, start = draw(p)
-            np.testing.assert_array_equal(A, stacked(layer.given["A"].floats))
-            np.testing.assert_array_equal(H / heads, stacked(layer.H))
-            np.testing.assert_array_equal(X0, start)
 
 
 @pytest.mark.parametrize("heads", [1, 3])

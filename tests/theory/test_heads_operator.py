@@ -11,14 +11,14 @@ from oversmoothing.simulations.against_theory.exponents import lyapunov_exponent
 from oversmoothing.simulations.engine.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra import heads_radius
-from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads, read_heads
+from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads
 from oversmoothing.theory.spectra.heads_radius import (
     Radius,
     dense_radius,
     quotient_operator,
     quotient_radius,
 )
-from oversmoothing.theory.verdict.by_discs import _by_subspaces, weights_within
+from oversmoothing.theory.verdict.by_discs import _by_subspaces
 from oversmoothing.theory.verdict.verdict import heads_verdict
 from tests.support.cases import cases
 from tests.support.refusals import refuses
@@ -205,21 +205,7 @@ def test_T10_a_defective_operator_is_held_by_its_subspaces():
     assert 1.5 - 1e-6 < radius.low < 1.5 < radius.high < 1.5 + 1e-6
 
 
-def test_H_of_several_heads_is_the_transpose_of_each_product():
-    W_V, W_O = np.array([[[1.0], [2.0]], [[0.0], [1.0]]]), np.array([[[3.0, 4.0]], [[1.0, 0.0]]])
-    H, _ = weights_within(read_heads(np.ones((2, 1, 1)), (W_V, W_O), None, True)[0])
-    assert H.tolist() == [[[3, 6], [4, 8]], [[0, 1], [0, 0]]]
-
-
 # ------------------------------------------------------------------------------ causal heads
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_causal_verdict_is_the_dense_one(seed):
-    A, W = draw(seed, 5, 4, 2, causal=True)
-    found, dense = heads_verdict(A=A, W=W), quotient_radius(layer_of_heads(A, W))
-    assert "causal" in found.reason or found.verdict == "SMOOTHING"
-    assert found.rho_quotient == pytest.approx(dense.value, rel=1e-6)
 
 
 @pytest.mark.parametrize("n", [2, 5, 40])
@@ -301,16 +287,6 @@ def test_T4e_causal_heads_of_any_length_show_what_the_first_token_holds():
 
 
 # -------------------------------------------------------------------------- Lyapunov exponents
-
-
-def test_exponents_of_a_fixed_layer_are_the_logarithms_of_the_moduli():
-    A, W = draw(3, 4, 3, 2)
-    found = lyapunov_exponents(attention=A, weights=0.3 * W, layers=4000, discard=400)
-    largest = np.abs(np.linalg.eigvals(consensus_block(0.3 * W))).max()
-    assert found.gamma_consensus == pytest.approx(math.log(largest), abs=5e-3)
-    radius = quotient_radius(layer_of_heads(A, 0.3 * W)).value
-    assert found.gamma_quotient == pytest.approx(math.log(radius), abs=5e-3)
-    assert found.gap == pytest.approx(found.gamma_quotient - found.gamma_consensus, abs=1e-12)
 
 
 def drawn_layers(seed, shift, scale, n=4, d=3, heads=2):
