@@ -11,14 +11,14 @@ from oversmoothing.simulations.against_theory.exponents import lyapunov_exponent
 from oversmoothing.simulations.engine.evolve_heads import Drawn, FromState, PerLayer, evolve_heads
 from oversmoothing.theory.proofs.strategies import SEEDS
 from oversmoothing.theory.spectra import heads_radius
-from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads
+from oversmoothing.theory.spectra.heads import consensus_block, layer_of_heads, read_heads
 from oversmoothing.theory.spectra.heads_radius import (
     Radius,
     dense_radius,
     quotient_operator,
     quotient_radius,
 )
-from oversmoothing.theory.verdict.by_discs import _by_subspaces
+from oversmoothing.theory.verdict.by_discs import _by_subspaces, weights_within
 from oversmoothing.theory.verdict.verdict import heads_verdict
 from tests.support.cases import cases
 from tests.support.refusals import refuses
@@ -203,6 +203,12 @@ def test_T10_a_defective_operator_is_held_by_its_subspaces():
     M = np.array([[0.5, 1.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, -0.25]])
     radius = _by_subspaces(M, np.full((3, 3), 1e-15), 1.0)
     assert 1.5 - 1e-6 < radius.low < 1.5 < radius.high < 1.5 + 1e-6
+
+
+def test_H_of_several_heads_is_the_transpose_of_each_product():
+    W_V, W_O = np.array([[[1.0], [2.0]], [[0.0], [1.0]]]), np.array([[[3.0, 4.0]], [[1.0, 0.0]]])
+    H, _ = weights_within(read_heads(np.ones((2, 1, 1)), (W_V, W_O), None, True)[0])
+    assert H.tolist() == [[[3, 6], [4, 8]], [[0, 1], [0, 0]]]
 
 
 # ------------------------------------------------------------------------------ causal heads
