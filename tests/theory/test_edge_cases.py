@@ -99,6 +99,11 @@ def test_whole_numbers_that_no_float_has_are_refused(sign):
     refuses(r"beyond 2\^53", check_square, np.diag([sign * (2**53 + 1), 0]))
 
 
+def test_H_of_a_head_is_the_transpose_of_its_product():
+    head = Layer.of(np.eye(1), factors=([[1.0], [2.0]], [[3.0, 4.0]]))
+    assert head.H.tolist() == [[3, 6], [4, 8]]
+
+
 # (a file, what is said of it)
 ILLEGAL = [
     ("{", "not JSON"),
