@@ -214,6 +214,14 @@ def test_H_of_several_heads_is_the_transpose_of_each_product():
 # ------------------------------------------------------------------------------ causal heads
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_causal_verdict_is_the_dense_one(seed):
+    A, W = draw(seed, 5, 4, 2, causal=True)
+    found, dense = heads_verdict(A=A, W=W), quotient_radius(layer_of_heads(A, W))
+    assert "causal" in found.reason or found.verdict == "SMOOTHING"
+    assert found.rho_quotient == pytest.approx(dense.value, rel=1e-6)
+
+
 @pytest.mark.parametrize("n", [2, 5, 40])
 @pytest.mark.parametrize("h", [0.5, -0.25])
 def test_T4e_an_X0_of_several_heads_contains_what_decides_also_where_eigenvalues_repeat(n, h):
