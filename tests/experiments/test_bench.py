@@ -215,21 +215,14 @@ def test_the_page_of_costs_says_of_processes_what_the_record_says():
         if isinstance(part, dict)
     )
     two, four, dask = before
-    assert (
-        f"two processes were {two} times as fast in wall-clock time as one, four processes {four}"
-        in page
-    )
-    assert f"workers of Dask {dask} times, where" in page
-    two, four = inside
-    assert f"two were {two} times as quick and four {four} times" in page
+    said = f"two processes were {two} times as fast in wall-clock time as one, four processes "
+    assert said + four in page and f"workers of Dask {dask} times, where" in page
+    assert "two were {} times as quick and four {} times".format(*inside) in page
 
 
 def test_of_runs_that_are_repeated_each_counts_and_a_miss_exits_with_1(
-    two: list[str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    two, tmp_path, capsys, monkeypatch
+):
     file = tmp_path / "history.jsonl"
     asked = ["--only", "first", "--times", "3", "--record", str(file)]
     assert main(asked) == 0 and two == 3 * ["first/plain on cpu"]
@@ -243,9 +236,7 @@ def test_of_runs_that_are_repeated_each_counts_and_a_miss_exits_with_1(
     assert main([*asked, "--no-record"]) == 1
 
 
-def test_what_takes_minutes_is_skipped_unless_all_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_takes_minutes_is_skipped_unless_all_is_asked_for(monkeypatch):
     slow = Measurement("slow", "in words", lambda device: [], long=True)
     monkeypatch.delenv("OVERSMOOTHING_BENCH_FULL", raising=False)
     assert "set OVERSMOOTHING_BENCH_FULL=1" in (running.skipped(slow, "cpu", None) or "")

@@ -1,16 +1,29 @@
 """What extraction says of a model is what the model itself does."""
 
+from unittest.mock import Mock
+
 import pytest
 import torch
 import transformers
 from hypothesis import given, strategies as st
+from torch import Tensor, nn
 
-from oversmoothing import InputError, describe, open_model
+from oversmoothing import describe, open_model
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.inspection.verify import Questions
+from tests.support.architectures import small_config
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
-from tests.support.tiny_transformers import FAMILIES, Stack, batch, hooks, pixels, tiny, tokens
+from tests.support.tiny_transformers import (
+    FAMILIES,
+    VISION,
+    Stack,
+    batch,
+    hooks,
+    pixels,
+    tiny,
+    tokens,
+)  # fmt: skip
 
 EPS = torch.finfo(torch.float32).eps
 
@@ -86,45 +99,24 @@ def test_an_unknown_module_is_described_in_a_few_lines():
     assert torch.equal(found.traces[1].before, found.traces[0].after_ffn)
 
 
-def test_what_happens_between_the_blocks_is_refused():
-    """Each block is called with the tensor that the last one gave, changed in place: no layer's
-    account would hold that change (YOLOS adds positions there)."""
-
-    class Nudged(Stack):
-        def forward(self, x):
-            x = self.embed(x)
-            for floor in self.floors:
-                x = floor(x)
-                x += 1
-            return x
-
-    with pytest.raises(InputError, match="the stream changes behind this layer"):
-        extract(describe(Nudged()), own_inputs())
-
-
 @pytest.mark.parametrize("training", [False, True])
-def test_hooks_go_and_the_module_is_as_it_was(training):
+def test_hooks_go_and_the_module_is_as_it_was_after_a_pass_a_failure_and_an_abandoned_stream(
+    training,
+):
     module = tiny("vit").train(training)
     model = open_model(module)
     before = [m.training for m in module.modules()]
-    found = extract(model, pixels())
-    assert hooks(module) == 0 and [m.training for m in module.modules()] == before
-    for trace in found.traces:
+    for trace in extract(model, pixels()).traces:
         for each in filter(torch.is_tensor, vars(trace).values()):
             assert not each.requires_grad
-
-
-def test_hooks_go_when_the_forward_pass_fails():
-    module = tiny("vit")
-    model = open_model(module)
-
-    def fail(*_):
-        raise KeyboardInterrupt
-
-    handle = module.vit.layers[1].register_forward_pre_hook(fail)
-    refuses("", lambda: extract(model, pixels()), error=KeyboardInterrupt)
+    handle = module.vit.layers[1].register_forward_pre_hook(Mock(side_effect=KeyboardInterrupt))
+    refuses("", extract, model, pixels(), error=KeyboardInterrupt)
     handle.remove()
-    assert hooks(module) == 0
+    parts = stream(model, pixels(3), batch_size=1)
+    next(parts)
+    assert not module.training
+    parts.close()
+    assert hooks(module) == 0 and [m.training for m in module.modules()] == before
     assert max(extract(model, pixels()).av_error) < 1e-4
 
 
@@ -146,15 +138,6 @@ def test_a_stream_is_one_batch_cut_to_pieces(count, size, with_attention):
 
 
 STACK = Stack().eval()
-
-
-def test_abandoned_streams_leave_no_trace():
-    module = Stack().train()
-    found = stream(describe(module), own_inputs(3), batch_size=1)
-    next(found)
-    assert not module.training
-    found.close()
-    assert module.training and hooks(module) == 0
 
 
 def test_empty_streams_and_sizes_are_refused():
@@ -197,15 +180,106 @@ def test_the_first_refusal_of_a_layer_is_told_and_the_others_are_not():
 
 @pytest.mark.parametrize("kind", ["VideoMAE", "Vivit"])
 def test_a_video_is_one_input_of_all_its_pictures(kind):
-    size = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3,
-            "intermediate_size": 32, "image_size": 32, "num_frames": 4}  # fmt: skip
-    cut = (
-        {"patch_size": 8, "tubelet_size": 2} if kind == "VideoMAE" else {"tubelet_size": [2, 8, 8]}
-    )
-    config = getattr(transformers, f"{kind}Config")(**size, **cut)
+    cut = {"tubelet_size": 2} if kind == "VideoMAE" else {"tubelet_size": [2, 8, 8]}
+    config = small_config(kind, VISION | {"num_frames": 4}, cut)
     module = getattr(transformers, f"{kind}Model")(config).eval()
     video = torch.randn(2, 4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     traces = extract(open_model(module), video).traces
     with torch.no_grad():
         streams = module(video, output_hidden_states=True).hidden_states
     torch.testing.assert_close(traces[1].before, streams[1])
+
+
+# --- PyTorch's own attention, whose three projections are one parameter, and its encoders ---
+
+
+WIDTH, HEADS = 16, 4
+
+
+def encoder(norm_first: bool, activation: str = "gelu", batch_first: bool = True) -> nn.Module:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(
+        WIDTH, HEADS, 24, activation=activation, batch_first=batch_first, norm_first=norm_first
+    )
+    module = nn.TransformerEncoder(layer, 3, enable_nested_tensor=not norm_first)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    return module
+
+
+def own_attention(module: nn.Module, X: Tensor, padding: Tensor) -> list[Tensor]:
+    """Every layer's weights, as PyTorch's attention gives them when asked."""
+    found = []
+    with torch.no_grad():
+        for layer in module.layers:
+            seen = layer.norm1(X) if layer.norm_first else X
+            A = layer.self_attn(
+                seen, seen, seen, key_padding_mask=padding, average_attn_weights=False
+            )[1]
+            found.append(A.masked_fill(padding[:, None, :, None], 0.0))
+            X = layer(X, src_key_padding_mask=padding)
+    return found
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("lengths", [(7, 7), (7, 4)])
+def test_an_encoder_of_pytorch_is_read(norm_first, activation, lengths):
+    """Its fused path, which calls no part of it and nests padded tokens, is left out meanwhile."""
+    module = encoder(norm_first, activation).eval()
+    model = open_model(module)
+    assert (model.modality, model.cls) == ("features", False)
+    X = torch.randn(2, 7, WIDTH)
+    padding = torch.arange(7) >= torch.tensor(lengths)[:, None]
+    fused = torch.backends.mha.get_fastpath_enabled()
+    found = extract(model, {"src": X, "src_key_padding_mask": padding})
+    assert torch.backends.mha.get_fastpath_enabled() == fused
+    for trace, A in zip(found.traces, own_attention(module, X, padding), strict=True):
+        torch.testing.assert_close(trace.attention, A, atol=1e-5, rtol=0)
+    last = found.traces[-1].after_ffn[found.keep]
+    expected = module(X, src_key_padding_mask=padding)[~padding]
+    torch.testing.assert_close(last, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_a_mask_of_pytorch_hides_what_is_true():
+    module = encoder(norm_first=True).eval()
+    model = open_model(module)
+    later = torch.ones(7, 7, dtype=torch.bool).triu(1)
+    X = torch.randn(2, 7, WIDTH)
+    hooked = [layer.self_attn for layer in module.layers]
+    for attention in hooked:
+        # The encoder makes numbers of it; a block of one's own may hand it on.
+        attention.register_forward_pre_hook(
+            lambda _, args, kwargs: (args, kwargs | {"attn_mask": later}), with_kwargs=True
+        )
+    found = extract(model, X)
+    assert all((trace.attention.triu(1) == 0).all() for trace in found.traces)
+
+
+def test_tokens_in_front_of_the_batch_are_read_with_a_batch_in_front():
+    """Such an encoder takes [n, b, d]: a batch of inputs is turned on its way in."""
+    module = encoder(norm_first=True, batch_first=False)
+    model = describe(module, run=lambda X: module(X.transpose(0, 1)))
+    X = torch.randn(2, 7, WIDTH)
+    found = extract(model, X)
+    expected = module.eval()(X.transpose(0, 1)).transpose(0, 1)
+    torch.testing.assert_close(found.traces[-1].after_ffn, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["vit", "llama"])
+def test_flex_attention_is_read_as_its_formula(kind):
+    """PyTorch's one operation is taken apart, whether it would be compiled or not."""
+    module = tiny(kind).eval()
+    batch = (
+        torch.randn(2, 3, 32, 32)
+        if kind == "vit"
+        else {"input_ids": torch.arange(6, 24).view(2, 9)}
+    )
+    found = []
+    for name in ("eager", "flex_attention"):
+        module.set_attn_implementation(name)
+        found.append(extract(describe(module), batch))
+    for one, other in zip(*(each.traces for each in found), strict=True):
+        torch.testing.assert_close(other.attention, one.attention, atol=1e-6, rtol=0)
+        torch.testing.assert_close(other.after_ffn, one.after_ffn, atol=1e-5, rtol=1e-5)

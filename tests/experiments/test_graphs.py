@@ -1,6 +1,7 @@
 """Graphs in the place of attention: homophily, measures, the phase picture, the classifier."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,10 +37,7 @@ def test_walk_and_gat_are_row_stochastic_on_the_graph_s_edges():
         np.testing.assert_allclose(A.sum(-1), 1, atol=1e-14)
         assert ((A > 0) == (edges + np.eye(20) > 0)).all()
     np.testing.assert_allclose(phase.gat(edges, X, np.zeros(6)), phase.walk(edges), atol=1e-15)
-
-
-def test_gat_by_hand():
-    """Scores x_i + 2 x_k: of node 1 with x = (1, 0, -1) they are 2, 0 and -2 (slope 1/5: -2/5)."""
+    # Scores x_i + 2 x_k: of node 1 with x = (1, 0, -1) they are 2, 0 and -2 (slope 1/5: -2/5).
     A = phase.gat(PATH, np.array([[1.0], [0.0], [-1.0]]), np.array([1.0, 2.0]))
     weights = np.exp([2.0, 0.0, -0.4])
     np.testing.assert_allclose(A[1], weights / weights.sum(), atol=1e-15)
@@ -141,8 +139,6 @@ def test_graphs_smooth_as_their_spectrum_says(attention):
     clear = table[table["clear"]]
     assert len(clear) > 40 and (clear["predicted"] == clear["observed"]).all()
     assert clear["predicted"].nunique() == 2
-    # The check can fail.
-    assert not (clear["predicted"] != clear["observed"]).all()
 
 
 def test_the_sentences_on_the_sign_of_h_name_the_graphs_that_they_count():
@@ -172,11 +168,9 @@ def test_bad_input_is_a_sentence():
 
 
 def test_labels_that_are_not_given_are_not_read():
-    model = classifier.NodeClassifier("smoothing").eval()
-    task = classifier.drawn_task(2, rng())
+    model, task = classifier.NodeClassifier("smoothing").eval(), classifier.drawn_task(2, rng())
     hidden = torch.where(task.given, task.labels, (task.labels + 1) % classifier.CLASSES)
-    other = classifier.Task(task.A, task.features, hidden, task.given, task.homophily)
-    assert torch.equal(model(task), model(other))
+    assert torch.equal(model(task), model(replace(task, labels=hidden)))
 
 
 @pytest.mark.parametrize(("setting", "sign"), [("smoothing", 1), ("sharpening", -1)])

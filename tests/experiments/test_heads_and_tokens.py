@@ -1,9 +1,7 @@
 """Heads one by one and the tokens that come together, against models and states made by hand."""
 
 import json
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +13,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 import oversmoothing
-from oversmoothing import InputError, inspect, open_model
-from oversmoothing.experiments.inspection import plots
+from oversmoothing import InputError, inspect, metrics, open_model
+from oversmoothing.experiments.inspection import plots, states
 from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.extract import extract, stream
 from oversmoothing.experiments.inspection.heads_and_why import (
@@ -25,25 +23,16 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     why_heads,
     worst_heads,
 )
-from oversmoothing.experiments.inspection.observe import Observer
-from oversmoothing.experiments.inspection.states import (
-    ALONE,
-    clusters,
-    merged_words,
-    shares,
-    shortened,
-    shown_pixels,
-    shown_words,
-    token_table,
-)
+from oversmoothing.experiments.inspection.observe import Linearity, Observer
+from oversmoothing.experiments.inspection.sentences import of_rank, of_sinks
 from oversmoothing.experiments.intervals import FEWEST
-from oversmoothing.experiments.models.model import Model
+from oversmoothing.experiments.models.model import Model, Trace
 from oversmoothing.simulations.state_metrics import stream_log_ratio as log_ratio
-from tests.support.made_models import made, sharing
+from tests.support.families_of_today import inputs, today, whole
+from tests.support.made_models import WIDTH, draw, made, sharing
+from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
 from tests.support.tiny_transformers import Letters, batch, pixels, tiny, tokens
-
-DATA = os.environ.get("OVERSMOOTHING_DATA")
 
 
 def head_measures(model: Model, inputs: Any) -> dict[str, np.ndarray]:
@@ -68,54 +57,36 @@ def test_a_single_head_left_out_leaves_the_stream_in_front():
     assert measured["sink_mass"] == pytest.approx(1 / 12, abs=1e-6)
 
 
-def without(model: torch.nn.Module, layer: int, head: int, width: int) -> torch.nn.Module:
-    """A ViT whose head adds nothing: the columns of its output projection are 0."""
-    linear = model.vit.layers[layer].attention.o_proj
-    with torch.no_grad():
-        linear.weight[:, head * width : (head + 1) * width] = 0
-    return model
-
-
 def test_leaving_a_head_out_is_a_model_without_it():
     """In the last layer, whose attention is the same in both models."""
     whole = head_measures(open_model(tiny("vit")), pixels(3))
     there = extract(open_model(tiny("vit")), pixels(3)).traces[-1].after_attention
     for head in range(3):
-        other = extract(open_model(without(tiny("vit"), 1, head, 8)), pixels(3))
+        less = tiny("vit")
+        with torch.no_grad():
+            less.vit.layers[1].attention.o_proj.weight[:, head * 8 : (head + 1) * 8] = 0
+        other = extract(open_model(less), pixels(3))
         expected = log_ratio(there) - log_ratio(other.traces[-1].after_attention)
         np.testing.assert_allclose(whole["log_change"][1, head], expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("family", ["bert", "gpt2"])
-def test_padding_counts_for_nothing_in_a_head(family):
-    model = open_model(tiny(family))
-    both = tokens((7, 4))
-    short = {name: value[1:, :4] for name, value in both.items()}
-    padded = head_measures(model, both)
-    alone = head_measures(model, short)
-    for name, values in alone.items():
-        np.testing.assert_allclose(padded[name][..., 1:], values, atol=1e-5, err_msg=name)
 
 
 def test_the_table_has_a_row_a_head_and_names_the_worst():
     change = np.array(
         [[[-0.5, -0.4, -0.6], [0.1, 0.2, 0.1]], [[-0.9, 0.9, 0.0], [-0.2, -0.2, -0.21]]]
     ).repeat(2, axis=-1)
-    nothing = np.full_like(change, np.nan)
     names = ("consensus", "radius", "rho_consensus", "margin", "dobrushin", "entropy", "sink_mass")
     measured = {"log_change": change, "sink_token": np.zeros_like(change)}
-    table = head_table(measured | dict.fromkeys(names, nothing))
-    assert list(zip(table["layer"], table["head"], strict=True)) == [(1, 0), (1, 1), (2, 0), (2, 1)]
-    worst = worst_heads(table)
-    assert list(zip(worst["layer"], worst["head"], strict=True)) == [(1, 0), (2, 1)]
+    table = head_table(measured | dict.fromkeys(names, np.full_like(change, np.nan)))
+    places = [each[["layer", "head"]].to_numpy().tolist() for each in (table, worst_heads(table))]
+    assert places == [[[1, 0], [1, 1], [2, 0], [2, 1]], [[1, 0], [2, 1]]]
 
 
 def test_clusters_are_what_is_connected_and_numbered_by_size():
     X = torch.tensor([[1.0, 0.0], [0, 1], [1, 0.01], [-1, 0], [0, 2], [3, 0.0], [0, 0]])
-    assert clusters(X).tolist() == [0, 1, 0, ALONE, 1, 0, ALONE]
+    assert states.clusters(X).tolist() == [0, 1, 0, states.ALONE, 1, 0, states.ALONE]
     angles = torch.linspace(0, 1.5, 16, dtype=torch.float64)  # neighbours at .1, ends far apart
-    assert set(clusters(torch.stack([angles.cos(), angles.sin()], 1)).tolist()) == {0}
-    columns = shares(clusters(X))
+    assert set(states.clusters(torch.stack([angles.cos(), angles.sin()], 1)).tolist()) == {0}
+    columns = states.shares(states.clusters(X))
     assert columns["merged_share"] == pytest.approx(5 / 7)
     assert columns["largest_cluster"] == pytest.approx(3 / 7)
 
@@ -123,12 +94,12 @@ def test_clusters_are_what_is_connected_and_numbered_by_size():
 def test_collapsed_tokens_are_one_cluster_and_the_report_says_so(tmp_path):
     report = inspect(made(value=2.0, depth=6), sharing(FEWEST), name="made")
     assert report.to_frame()["largest_cluster"].iloc[-1] == 1
-    assert (
-        "After the last layer 100 % of the tokens have another within cosine 0.95"
-        in report.summary()
-    )
-    assert "6 of 6 heads smooth in their own layer: right after its attention" in report.summary()
-    assert "Most of all: layer 1 head 0 (-" in report.summary()
+    for said in (
+        "After the last layer 100 % of the tokens have another within cosine 0.95",
+        "6 of 6 heads smooth in their own layer: right after its attention",
+        "Most of all: layer 1 head 0 (-",
+    ):
+        assert said in report.summary()
     whole, parts = report.replies[1].details[0][0].split("By part:")
     assert whole.startswith(f"On {FEWEST} inputs ln HFC/LFC changes by ")
     signed = r"[+-]\d+\.\d+"
@@ -150,9 +121,8 @@ def test_without_a_closer_look_there_is_none(tmp_path):
     assert set(report.save(tmp_path)) == {"html", "json", "csv", "png", "pdf", "txt"}
 
 
-def images_of(report_tokens: pd.DataFrame, shown: Tensor | np.ndarray | None) -> int:
-    figure = plots.draw_tokens(report_tokens, None if shown is None else np.asarray(shown), "t")
-    return sum(len(axis.get_images()) for axis in figure.axes)
+def images_of(report: oversmoothing.Report) -> int:
+    return sum(len(axis.get_images()) for axis in report.plot_tokens().axes)
 
 
 def test_vision_is_drawn_on_the_image_and_text_by_position():
@@ -160,11 +130,11 @@ def test_vision_is_drawn_on_the_image_and_text_by_position():
     assert own.pixels is not None and own.pixels.shape == (3, 8, 8, 3)
     assert own.pixels.min() == 0 and own.pixels.max() == 1
     # Of each of three inputs the image, and grey with its clusters after layers 0, 1 and 2.
-    assert images_of(own.tokens_together, own.pixels) == 3 * (1 + 2 * 3)
+    assert images_of(own) == 3 * (1 + 2 * 3)
     text = inspect(tiny("bert"), batch("bert"), name="bert")
-    assert text.pixels is None and images_of(text.tokens_together, None) == 2
+    assert text.pixels is None and images_of(text) == 2
     # An iterator is read but once, and by the model.
-    assert shown_pixels(made(), iter(sharing(2))) is None
+    assert states.shown_pixels(made(), iter(sharing(2))) is None
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -173,7 +143,7 @@ def test_words_stand_at_their_tokens_whatever_the_padding(side):
     given = model.prepare(["cdefg", "ba"])
     if side == "left":
         given = {name: value.flip(1) for name, value in given.items()}
-    words = shown_words(model, given)
+    words = states.shown_words(model, given)
     assert words is not None
     first, second = (each[:: 1 if side == "right" else -1] for each in words)
     # A line end cannot be shown: its piece is. Blanks in front of a word are no part of it.
@@ -186,17 +156,18 @@ def test_words_stand_at_their_tokens_whatever_the_padding(side):
 
 
 def test_words_are_counted_cluster_by_cluster():
-    labels = [np.array([[0, ALONE, 0, 0], [1, 0, 1, 0]]), np.array([[ALONE] * 2] * 2)]
-    found = merged_words(token_table(labels, [["a", "b", "a", "c"], ["d", "e"]]))
+    labels = [np.array([[0, states.ALONE, 0, 0], [1, 0, 1, 0]]), np.array([[states.ALONE] * 2] * 2)]
+    found = states.merged_words(states.token_table(labels, [["a", "b", "a", "c"], ["d", "e"]]))
     rows = [tuple(row) for row in found.itertuples(index=False)]
     assert rows == [(0, 0, 0, 3, "a x2, c"), (0, 1, 0, 2, "b, c"), (0, 1, 1, 2, "a x2")]
 
 
 def test_a_list_of_words_is_cut_between_them():
-    assert shortened("the x3, of", 10) == "the x3, of"
-    assert shortened("the x3, of, a", 11) == "the x3, of ..."
-    assert shortened("the x3, often, a", 11) == "the x3 ..."
-    assert shortened("endless", 3) == "end ..."
+    for words, room, shown in (
+        ("the x3, of", 10, "the x3, of"), ("the x3, of, a", 11, "the x3, of ..."),
+        ("the x3, often, a", 11, "the x3 ..."), ("endless", 3, "end ..."),
+    ):  # fmt: skip
+        assert states.shortened(words, room) == shown
 
 
 def test_equal_words_are_together_in_front_of_all_and_the_report_says_so(tmp_path):
@@ -225,18 +196,16 @@ def test_without_a_tokenizer_there_are_no_words(tmp_path):
 
     for tokenizer in (None, fails):
         model = open_model(tiny("bert"), tokenizer=tokenizer)
-        assert shown_words(model, batch("bert")) is None
+        assert states.shown_words(model, batch("bert")) is None
         report = inspect(model, batch("bert"))
         assert report.merged.empty and "merged" not in report.save(tmp_path)
     # An iterator is read but once, and by the model.
-    assert shown_words(open_model(tiny("bert"), tokenizer=Letters()), iter(["ab"])) is None
+    assert states.shown_words(open_model(tiny("bert"), tokenizer=Letters()), iter(["ab"])) is None
 
 
-@pytest.mark.skipif(DATA is None, reason="needs OVERSMOOTHING_DATA")
-def test_the_words_that_merge_in_a_trained_decoder_are_those_of_its_own_states():
+def test_the_words_that_merge_in_a_trained_decoder_are_those_of_its_own_states(real):
     """From the library's hidden states and tokenizer: in front of all equal words are one."""
-    assert DATA is not None
-    folder = Path(DATA) / "stories260K"
+    folder = real("stories260K")
     text = "One day the big dog and the big cat saw the tree."
     report = inspect(open_model(folder), [text], name="stories")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -314,16 +283,6 @@ def test_the_heads_that_are_named_have_the_spectra_that_a_whole_run_gives_them()
     pd.testing.assert_frame_equal(some.heads.loc[named, spectral], every.heads.loc[named, spectral])
 
 
-def test_T2_a_causal_head_of_low_rank_has_no_margin_below_0():
-    """|1 + h a| <= max(1, |1 + h|) for a in [0, 1], and h = 0 is among the eigenvalues of H."""
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        A = np.tril(rng.random((5, 5)) + 1e-3)
-        A /= A.sum(axis=1, keepdims=True)
-        answer = oversmoothing.verdict(A=A, W=(rng.normal(size=(4, 2)), rng.normal(size=(2, 4))))
-        assert answer.margin > -1e-9
-
-
 @pytest.mark.parametrize("window", [3, None])
 def test_attention_to_all_tokens_in_sight_has_entropy_1_and_to_one_alone_0(window):
     """A decoder whose queries are large, and 0, with a sliding window and without; padded texts."""
@@ -339,3 +298,176 @@ def test_attention_to_all_tokens_in_sight_has_entropy_1_and_to_one_alone_0(windo
             weight.mul_(scale)
         heads = inspect(model, tokens((12, 9))).heads
         np.testing.assert_allclose(heads["entropy"], entropy, rtol=1e-6)
+
+
+# --- what one large direction hides, and how linear a layer is: laws on states made to be known ---
+
+
+@pytest.mark.parametrize("shape", [(20, 6), (6, 20), (7, 7)])
+def test_the_raw_rank_is_a_function_of_the_rank_behind_the_sink(shape):
+    """T4g: erank(X) = e^eta(p) erank(X')^(1-p)."""
+    X = draw(*shape) + 5
+    found, raw = states.sinks(X), float(metrics(X)["effective_rank"])
+    p = found["sink_share"]
+    eta = torch.special.entr(p) + torch.special.entr(1 - p)
+    assert float(eta.exp() * found["effective_rank_desunk"] ** (1 - p)) == pytest.approx(raw)
+
+
+@pytest.mark.parametrize("shape", [(20, 6), (6, 20)])
+@pytest.mark.parametrize("pull", [0.0, 0.3, 3.0, 60.0])
+def test_the_largest_direction_is_that_of_the_singular_values(shape, pull):
+    """Whatever the distance of the second: the further they are pulled the larger it is."""
+    X = draw(*shape) + pull
+    u, sigma, v = torch.linalg.svd(X, full_matrices=False)
+    found, rest = states.sinks(X), metrics(X - sigma[0] * torch.outer(u[:, 0], v[0]))
+    for name in ("cos_mean", "effective_rank"):
+        # Near collapse the rounding of a Gram matrix, 1e-8 of sigma_2, counts as a direction.
+        torch.testing.assert_close(found[f"{name}_desunk"], rest[name], rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(found["sink_share"], sigma[0] / sigma.sum(), rtol=1e-9, atol=0)
+
+
+def test_a_pivot_that_rounding_leaves_at_0_does_not_hide_the_largest_direction():
+    """The eigenvalue as known lies so far below that the shifted matrix is exactly singular."""
+    eps = torch.finfo(torch.float64).eps
+    gram = torch.diag(torch.tensor([1 + 4 * eps, 0.5], dtype=torch.float64))
+    assert states._first_vector(gram, gram.new_tensor(1.0)).abs().tolist() == [1.0, 0.0]
+
+
+def test_behind_a_sink_token_stands_what_stood_there_without_it():
+    Z, v = draw(30, 8), draw(8, seed=1)
+    X = Z.clone()
+    X[3] += 1e6 * v
+    found = states.sinks(X)
+    assert float(metrics(X)["effective_rank"]) < 1.001 and found["large_tokens"] == 1
+    kept = torch.arange(30) != 3
+    across = v / v.norm()
+    clean = metrics(Z[kept] - torch.outer(Z[kept] @ across, across))
+    torch.testing.assert_close(
+        found["effective_rank_desunk"], clean["effective_rank"], rtol=1e-4, atol=0
+    )
+    without = metrics(Z[kept])
+    for name in ("cos_mean", "effective_rank"):
+        torch.testing.assert_close(found[f"{name}_without_large"], without[name])
+
+
+@pytest.mark.parametrize(("cls", "registers"), [(True, 2), (False, 3), (True, 0), (False, 0)])
+@pytest.mark.parametrize("width", [6, 14])
+def test_registers_and_cls_are_left_out_by_their_number(width, cls, registers):
+    """Each part as if it were a state of its own, raw and without its largest direction."""
+    X, how = draw(14, width) + 1, {"cls": cls, "registers": registers}
+    found = {
+        k: x[0] for k, x in states.state_numbers(X[None], **how, ranks=1, closely=1)[1][0].items()
+    }
+    end = int(cls) + registers
+    parts = {"without_first": list(range(1, 14))}
+    if registers:
+        parts["without_registers"] = [k for k in range(14) if not cls <= k < end]
+        parts["patches"] = list(range(end, 14))
+    for name, kept in parts.items():
+        raw, alone = metrics(X[kept]), states.sinks(X[kept])
+        for column in ("cos_mean", "effective_rank"):
+            torch.testing.assert_close(found[f"{column}_{name}"], raw[column])
+            torch.testing.assert_close(found[f"{column}_desunk_{name}"], alone[f"{column}_desunk"])
+        torch.testing.assert_close(found[f"sink_share_{name}"], alone["sink_share"])
+    assert ("cos_mean_patches" in found) == (registers > 0)
+
+
+@pytest.mark.parametrize("name", ["DINOv2 with registers", "DINOv3"])
+def test_registers_of_a_model_are_counted_and_left_out(name):
+    """A large register hides the patches from every raw column, and from none without it."""
+    module = today(name)
+    with torch.no_grad():
+        module.embeddings.register_tokens[0, 1] += 1e3
+    model = open_model(module)
+    assert (model.cls, model.registers) == (True, 2)
+    report = inspect(model, inputs(name), name="registers")
+    assert report.counted == "all 19 tokens with CLS and 2 registers"
+    row = report.to_frame().iloc[0]
+    X = extract(model, inputs(name)).traces[0].before.double()
+    for column in ("cos_mean", "effective_rank"):
+        for place, first in (("patches", []), ("without_registers", [0])):
+            kept = [*first, *range(3, 19)]
+            expected = metrics(X[:, kept])[column].mean()
+            assert row[f"{column}_{place}"] == pytest.approx(float(expected), rel=1e-6)
+    assert row["large_tokens"] == 1
+    assert row["effective_rank"] < 2 < 5 < row["effective_rank_without_registers"]
+    assert "Its patches alone, without CLS and the 2 registers, have" in report.summary()
+
+
+def test_models_without_registers_have_no_columns_of_them():
+    report = inspect(open_model(today("DINOv2")), inputs("DINOv2"))
+    assert report.counted == "all 17 tokens with CLS"
+    assert "cos_mean_patches" not in report.table and "patches alone" not in report.summary()
+    assert "cos_mean_desunk_without_first" in report.table
+    assert open_model(whole("DINOv3", num_register_tokens=0)).registers == 0
+
+
+def test_rank_one_and_one_token_have_nothing_behind_them():
+    one = states.sinks(torch.outer(draw(6), draw(4, seed=1)))
+    assert one["effective_rank_desunk"].isnan() and one["sink_share"] == pytest.approx(1.0)
+    assert states.sinks(draw(1, 4))["cos_mean_without_first"].isnan()
+
+
+@pytest.mark.parametrize(("rank", "converged"), [(3, True), (64, False)])
+def test_the_rank_converges_where_directions_are_fewer_than_tokens(rank, converged):
+    X = draw(64, rank) @ draw(rank, 64, seed=1)
+    growth = metrics(X)["effective_rank"] / states.sinks(X)["effective_rank_half"]
+    assert (float(growth) <= 1.1) == converged
+
+
+def scores(X: Tensor, Y: Tensor) -> dict[str, float]:
+    held = Linearity(made(depth=1))
+    keep = torch.ones(X.shape[:2], dtype=torch.bool)
+    for part in (slice(0, 3), slice(3, None)):
+        held.see(0, Trace(None, X[part], X[part], Y[part]), keep[part], part.start)
+    return held.columns()[0]
+
+
+def test_a_linear_layer_is_linear_and_noise_is_not():
+    X = draw(9, 40, WIDTH) + 3
+    exact = scores(X, X + X @ draw(WIDTH, WIDTH, seed=1) + 2)
+    assert exact["linear_with_residual"] == pytest.approx(1, abs=1e-6)
+    assert exact["linear_without_residual"] == pytest.approx(1, abs=1e-6)
+    noise = scores(X, X + 0.5 * draw(9, 40, WIDTH, seed=2))
+    # Var X / (Var X + 1/4), and nothing of the noise itself.
+    assert noise["linear_with_residual"] == pytest.approx(0.8, abs=0.05)
+    assert -0.3 < noise["linear_without_residual"] < 0.05
+
+
+def test_of_directions_that_were_not_fitted_a_layer_is_not_said_to_take_them_away():
+    """Texts with words of their own, before any position is added: X + X / 10 is near to X."""
+    X = draw(10, 40, WIDTH)
+    X[::2, :, WIDTH // 2 :] = 0
+    X[1::2, :, : WIDTH // 2] = 0
+    found = scores(X, 1.1 * X)
+    assert found["linear_with_residual"] == pytest.approx(1 - 0.1**2 / 1.1**2, abs=2e-3)
+    assert found["linear_without_residual"] == pytest.approx(0, abs=0.02)
+
+
+def test_too_few_tokens_tell_nothing_of_linearity():
+    X = draw(4, 6, WIDTH)
+    assert all(value != value for value in scores(X, X).values())
+
+
+def test_the_report_has_the_columns_and_says_them():
+    report = inspect(made(value=0.1), sharing(10), name="made", budget=Plan(10, 3))
+    row = report.to_frame().iloc[-1]
+    assert report.closer == 3 and "over the first 3 images" in report.summary()
+    assert f"mean cosine {row['cos_mean_desunk']:.3f} and effective rank" in report.summary()
+    raw = report.cosines[-1, :3].mean()
+    assert f"; raw {raw:.3f} and " in report.summary() and abs(raw - row["cos_mean"]) > 2e-3
+    # Behind an H that is a multiple of 1 a layer of equal heads is linear but for its norms.
+    assert 0 < row["linear_with_residual"] <= 1
+    assert "rank_growth" not in inspect(made(), sharing(2), budget=Plan(ranks=2)).table
+    refuses("closely is -1", lambda: Plan(closely=-1))
+
+
+def test_the_sentences_read_the_table():
+    table = pd.DataFrame({"layer": range(5), "rank_growth": [1.2, 1.3, 1.0, 1.05, 1.11]})
+    table[["sink_share", "cos_mean_desunk", "effective_rank_desunk"]] = 0.625, 0.05, 669.0
+    table[["cos_mean", "effective_rank"]] = 0.829, 191.0
+    assert "After layers 0 to 1, 4 (0: the input) the effective rank still grows" in of_rank(table)
+    assert "twice as many have up to 1.30 times the rank" in of_rank(table)
+    said = of_sinks(table, 1, "text")
+    assert "over the first text" in said and "rank 669.0; raw 0.829 and 191.0." in said
+    assert of_sinks(table, 0, "text") == "" and of_rank(table[table["layer"].isin([2, 3])]) == ""

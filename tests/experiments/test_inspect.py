@@ -11,17 +11,24 @@ import pytest
 import torch
 from PIL import Image
 from scipy.stats import gmean
+from torch import Tensor, nn
 
-from oversmoothing import inspect, metrics
+from oversmoothing import inspect, inspect_stages, metrics, open_model
 from oversmoothing.experiments.digits.data import Pixels
 from oversmoothing.experiments.digits.training import load_model, new_model, trained
 from oversmoothing.experiments.digits.training_state import save_run
+from oversmoothing.experiments.inspection.budget import Plan
+from oversmoothing.experiments.inspection.observe import PART_NAMES
 from oversmoothing.experiments.inspection.sentences import CONVENTIONS
-from oversmoothing.experiments.models.pictures import picture_folder
+from oversmoothing.experiments.models.pictures import cifar100, named_pictures, picture_folder
+from oversmoothing.experiments.models.sources import open_stages
 from oversmoothing.simulations.state_metrics import NAMES
 from tests.support.cases import cases
+from tests.support.families_of_today import inputs, today, whole
+from tests.support.made_models import made, sharing
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_config, tiny_model
+from tests.support.tiny_transformers import FAMILIES, TEXT, batch, tiny, tokens
 
 IMAGES = 6
 
@@ -205,3 +212,213 @@ def test_the_command_prints_json_alone(stored, tmp_path, told):
     page = (report / "report.html").read_text()
     assert "Does " in page and "data:image/png;base64," in page
     assert len(pd.read_csv(report / "report.csv")) == 3
+
+
+# --- on every family of models: the account closes, the report is whole, errors advise ---
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_account_of_every_family_closes(family):
+    report = inspect(tiny(family), batch(family), name=family)
+    assert report.account_error < 1e-6 and report.av_error < 1e-5
+    frame = report.to_frame()
+    parts = [name for name in frame if name.startswith("log_change_") and name.count("_") == 3]
+    parts = [name for name in parts if not name.endswith(("_low", "_high"))]
+    assert len(parts) == 6
+    whole = frame["log_hfc_lfc"].iloc[-1] - frame["log_hfc_lfc"].iloc[0]
+    for columns in (parts, ["log_change_attention", "log_change_ffn"]):
+        assert frame[columns].sum().sum() == pytest.approx(whole, abs=2e-6)
+    assert report.change.mean() == pytest.approx(whole, abs=1e-12)
+
+
+@pytest.mark.parametrize("family", ("vit", "bert", "llama"))
+def test_every_family_gets_a_whole_report(family, tmp_path):
+    report = inspect(tiny(family), batch(family), name=family)
+    files = report.save(tmp_path)
+    assert json.loads(files["json"].read_text())["summary"] == report.summary()
+    page = files["html"].read_text()
+    assert f"Does {family} oversmooth?" in page and ">nan<" not in page
+    assert files["png"].read_bytes()[:4] == b"\x89PNG"
+    with_cls = family in ("vit", "deit", "bert")
+    assert ("with CLS" in report.words()) == with_cls
+    assert ("cos_mean_without_cls" in report.table) == with_cls
+    assert ("2 texts" if family in TEXT else "2 images") in report.words()
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_padding_is_left_out_of_everything(family):
+    model, both = tiny(family), tokens((7, 4))
+    alone = {name: value[1:, :4] for name, value in both.items()}
+    single = {name: value[:1] for name, value in both.items()}
+    reports = [inspect(model, each) for each in (both, alone, single)]
+    parts = [f"log_change_{name}" for name in PART_NAMES]
+    heads = ["log_change", "margin", "dobrushin", "entropy", "sink_mass"]
+    for table, names in (
+        ("table", [*NAMES, *parts, "tilt_residual", "dobrushin_mean"]), ("heads", heads),
+    ):  # fmt: skip
+        first, second, other = (getattr(report, table) for report in reports)
+        for name in names:
+            mean = (second[name] + other[name]) / 2
+            if name == "hfc_lfc":  # the geometric mean, as everywhere
+                mean = (second[name] * other[name]) ** 0.5
+            np.testing.assert_allclose(first[name], mean, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+def test_without_spectra_the_report_says_so():
+    report = inspect(tiny("vit"), batch("vit"), budget=Plan(2, 2))
+    assert report.spectra == 0 and "No spectra were taken" in report.summary()
+    assert "consensus_share" not in report.table and "asymmetry" in report.table
+    report.plot()
+    refuses("spectra is -1", lambda: inspect(tiny("vit"), batch("vit"), budget=Plan(spectra=-1)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_models_are_upcast_where_spectra_need_it(dtype):
+    exact, half = tiny("vit"), tiny("vit").to(dtype)
+    expected, found = inspect(exact, batch("vit")), inspect(half, batch("vit"))
+    eps = float(torch.finfo(dtype).eps)
+    np.testing.assert_allclose(
+        found.table["log_hfc_lfc"], expected.table["log_hfc_lfc"], atol=50 * eps
+    )
+    np.testing.assert_allclose(
+        found.table["rho_consensus"].iloc[1:], expected.table["rho_consensus"].iloc[1:],
+        rtol=50 * eps,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("model") / "tiny-vit"
+    tiny("vit").save_pretrained(place)
+    return place
+
+
+@cases(
+    "options, message",
+    (["vit+"], r"run `oversmoothing train --variant vit\+ --seed 0 --out"),
+    (["vit7"], "no model 'vit7' here"),
+    (["vit-random", "--text", __file__], "reads images, not text"),
+    (["vit-random", "--device", "abacus"], "not available here"),
+    (["--count", "0"], "--count must be at least 1"),
+    (["--images", "no-such-folder"], "no images 'no-such-folder' were found here"),
+    (["--images", "cifar100"], "CIFAR-100 is needed"),
+    (["--text", __file__], "reads images, not text"),
+    (["--data-dir", "no-such-folder"], "does not exist: name one"),
+    (["{out}/empty"], "is no model folder"),
+    (["{out}/gpt"], r"reads text\.\n +Add --text FILE \(one text a line\)\."),
+    (["{out}/gpt", "--text", "{out}/empty.txt"], "holds no text"),
+)
+def test_the_command_refuses_with_advice(folder, tmp_path, told, monkeypatch, options, message):
+    monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty.txt").write_text("\n \n")
+    if "{out}/gpt" in options:
+        tiny("gpt2").save_pretrained(tmp_path / "gpt")
+    model = [str(folder)] if options[0].startswith("--") else []
+    words = [*model, *(each.format(out=tmp_path) for each in options)]
+    assert re.search(message, told(2, "inspect", *words, "--out", tmp_path))
+
+
+def test_cifar_100_refuses_what_is_not_there_and_is_a_folder_where_one_has_its_name(
+    tmp_path, monkeypatch
+):
+    refuses("no folder was named", cifar100, None)
+    refuses("holds no cifar100", cifar100, tmp_path)
+    (tmp_path / "cifar100").mkdir()
+    refuses("splits train and test", cifar100, tmp_path, "validation")
+    refuses("numbered 0 to 9999", cifar100, tmp_path, "test", [10_000])
+    refuses("a shard is missing", lambda: cifar100(tmp_path, "test", [0])[0])
+    (tmp_path / "cifar100" / "test-0.parquet").write_bytes(b"PAR1 cut short")
+    refuses("cannot be read", lambda: cifar100(tmp_path, "test", [0])[0])
+    monkeypatch.delenv("OVERSMOOTHING_DATA", raising=False)
+    refuses("give --data-dir", named_pictures, "cifar100", 2, None)
+    monkeypatch.chdir(tmp_path)
+    assert len(named_pictures("cifar100", 2, None)) == 1
+
+
+def test_cifar_100_is_whole(real):
+    test, train = (cifar100(real("cifar100").parent, split) for split in ("test", "train"))
+    assert (len(test), len(train)) == (10_000, 50_000)
+    assert test[9_999].size == train[0].size == (32, 32)
+
+
+# --- a model of stages, whole ---
+
+
+def states(module: nn.Module) -> list[list[Tensor]]:
+    """Of each stage the stream in front of its first block and behind every one of them."""
+    seen: list[list[Tensor]] = [[] for _ in module.encoder.layers]
+    for own, stage in zip(seen, module.encoder.layers, strict=True):
+        stage.blocks[0].register_forward_pre_hook(lambda _, args, own=own: own.append(args[0]))
+        for block in stage.blocks:
+            block.register_forward_hook(
+                lambda _, __, out, own=own: own.append(out[0] if isinstance(out, tuple) else out)
+            )
+    with torch.no_grad():
+        module(**inputs("Swin"))
+    return seen
+
+
+@pytest.fixture(scope="module")
+def found():
+    return inspect_stages(today("Swin"), inputs("Swin"), name="swin")
+
+
+def test_swin_whole_is_its_stages_and_the_mergings_between_them(found):
+    stages = states(today("Swin"))
+    logs = [[metrics(X.double())["log_hfc_lfc"].numpy() for X in stage] for stage in stages]
+    for report, own in zip(found.reports, logs, strict=True):
+        np.testing.assert_allclose(report.logs, own, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(found.merging, [logs[1][0] - logs[0][-1]], atol=1e-6)
+    assert [report.tokens for report in found.reports] == [64, 16]
+    whole = sum(report.change for report in found.reports) + found.merging.sum(0)
+    np.testing.assert_allclose(whole, logs[1][-1] - logs[0][0], atol=1e-6)
+
+
+def test_the_boundary_is_said_with_its_number_and_interval(found):
+    mean = float(found.merging[0].mean())
+    first, second = found.reports
+    assert (
+        f"stage 1 (2 layers on 64 tokens) {first.change.mean():+.2f}, merging 64 tokens into 16 "
+        f"{mean:+.2f} (no interval: 2 inputs, at least 5 are needed), stage 2 (2 layers on 16 "
+        f"tokens) {second.change.mean():+.2f}. Behind a merging the tokens are others"
+        in found.summary()
+    )
+    assert "swin stage 2" in found.summary() and repr(found) == "Stages('swin', 2 stages, 2 images)"
+    table = found.to_frame()
+    assert list(table["stage"]) == [1] * 3 + [2] * 3 and list(table["layer"]) == [0, 1, 2] * 2
+    assert list(table["tokens"]) == [64] * 3 + [16] * 3
+    merging = table["log_change_merging"]
+    assert merging[3] == pytest.approx(mean) and merging.isna().sum() == 5
+    alone = inspect_stages(today("Swin"), inputs("Swin")["pixel_values"][:1])
+    assert "95 % interval" not in alone.said()[0]
+
+
+def test_stages_are_saved_whole(found, tmp_path):
+    files = found.save(tmp_path)
+    assert {"json", "csv", "txt", "html", "stage-1/report.json", "stage-2/heads.csv"} < set(files)
+    held = json.loads(files["json"].read_text())
+    assert [each["tokens"] for each in held["stages"]] == [64, 16]
+    assert held["merging"][0]["after_stage"] == 1
+    assert held["merging"][0]["log_change"] == pytest.approx(found.merging.mean())
+    assert len(pd.read_csv(files["csv"])) == 6
+    assert "swin stage 2" in files["stage-2/report.html"].read_text()
+
+
+def test_towers_are_no_stages_and_one_stack_is_one_stage():
+    refuses(r"part='text_model' or part='vision_model'$", open_stages, whole("CLIP, texts"))
+    refuses("or all of them to inspect_stages", lambda: open_model(today("Swin")))
+    found = inspect_stages([made(value=0.2)], sharing(3))
+    assert found.merging.shape == (0, 3)
+    plain = inspect(made(value=0.2), sharing(3))
+    assert found.reports[0].logs.tolist() == plain.logs.tolist()
+    refuses("no iterator", lambda: inspect_stages(today("Swin"), iter([])))
+
+
+def test_a_model_of_stages_is_inspected_whole_at_the_command_line(tmp_path, told):
+    today("Swin").save_pretrained(tmp_path / "swin")
+    command = ["inspect", str(tmp_path / "swin"), "--count", "2", "--out", str(tmp_path)]
+    printed = told(0, *command)
+    assert "Over the 2 stages of swin HFC/LFC goes from" in " ".join(printed.split())
+    assert (tmp_path / "inspect" / "swin" / "stages.csv").exists()
+    assert (tmp_path / "inspect" / "swin" / "stage-2" / "report.html").exists()

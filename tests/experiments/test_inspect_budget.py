@@ -2,6 +2,8 @@
 
 import gc
 import json
+import subprocess
+import sys
 from itertools import count, pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from PIL import Image
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -24,6 +27,7 @@ from oversmoothing.experiments.inspection.budget import (
 from oversmoothing.experiments.inspection.extract import stream
 from oversmoothing.experiments.inspection.observe import Observer
 from oversmoothing.experiments.models.model import Model
+from tests.support.cases import cases
 from tests.support.refusals import refuses
 from tests.support.tiny_transformers import DEIT_TI, Letters, tiny
 
@@ -36,14 +40,14 @@ def deit():
     return open_model(tiny("vit", **DEIT_TI))
 
 
-def test_small_work_is_never_cut():
-    report = inspect(open_model(tiny("vit")), torch.randn(6, 3, 32, 32), budget=0)
-    assert (report.closer, report.spectra) == (6, 6)
-
-
 @pytest.fixture(scope="module")
 def pixels():
     return torch.randn(INPUTS, 3, 224, 224, generator=torch.Generator().manual_seed(1))
+
+
+def test_small_work_is_never_cut():
+    report = inspect(open_model(tiny("vit")), torch.randn(6, 3, 32, 32), budget=0)
+    assert (report.closer, report.spectra) == (6, 6)
 
 
 def spent(model: Model, inputs: Tensor, **how: Any) -> tuple[int, float]:
@@ -62,14 +66,12 @@ def spent(model: Model, inputs: Tensor, **how: Any) -> tuple[int, float]:
     return len(passes), counts[1] / counts[0]
 
 
-def test_the_default_costs_four_forward_passes_at_most(deit, pixels):
-    passes, products = spent(deit, pixels)
-    assert passes == 1 and products <= 4
-
-
-def test_everything_on_all_inputs_costs_eight_at_most(deit, pixels):
-    passes, products = spent(deit, pixels, budget=Plan(INPUTS, INPUTS, INPUTS))
-    assert passes == 1 and products <= 8
+@cases("how, most", ({}, 4), ({"budget": Plan(INPUTS, INPUTS, INPUTS)}, 8))
+def test_the_default_costs_four_forward_passes_at_most_and_all_on_all_inputs_eight(
+    deit, pixels, how, most
+):
+    passes, products = spent(deit, pixels, **how)
+    assert passes == 1 and products <= most
 
 
 def test_one_layers_attention_is_in_memory_at_a_time(deit, pixels):
@@ -189,3 +191,56 @@ def test_what_is_looked_at_closely_has_its_ranks():
     ranks = (inspect(model, images, budget=Plan(k, 2)).table["rank_growth"] for k in (0, 1, 2))
     first, *others = ranks
     assert all(first.equals(other) for other in others) and first.notna().all()
+
+
+# --- which files of the package an answer enters: what a reader of it has to know at most ---
+
+
+# The files behind the report of a folder: those that are loaded, and those of which a function runs
+# (`__init__.py` and `moved.py` apart, as in tests/test_budgets.py); fewer is better, more needs a
+# reason.
+LOADED, RUN = 57, 40
+ASKED = """
+import sys
+from pathlib import Path
+run = set()
+def seen(frame, event, _):
+    if event == "call" and frame.f_code.co_flags & 1 and frame.f_code.co_name[0] != "<":
+        run.add(frame.f_code.co_filename)
+sys.setprofile(seen)
+import oversmoothing
+assert oversmoothing.main(["inspect", sys.argv[1], "--images", sys.argv[2], "--out", "out"]) == 0
+sys.setprofile(None)
+root = Path(oversmoothing.__file__).resolve().parent
+loaded = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+for kind, files in (("loaded", loaded), ("run", run)):
+    for path in sorted(Path(file).resolve() for file in files if file):
+        if path.is_relative_to(root):
+            print(kind, path.relative_to(root).as_posix())
+"""
+
+
+@pytest.fixture(scope="module")
+def entered(tmp_path_factory):
+    """Of `inspect` at the command line, on a folder of transformers' weights so large that spectra
+    are not in the budget: what takes those is the theory of the verdict."""
+    place = tmp_path_factory.mktemp("entered")
+    tiny("vit", **DEIT_TI).save_pretrained(place / "model")
+    (place / "images").mkdir()
+    for number, pixels in enumerate(np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3))):
+        Image.fromarray(pixels.astype(np.uint8)).save(place / "images" / f"{number}.png")
+    words = [sys.executable, "-c", ASKED, "model", "images"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True, cwd=place).stdout
+    lines = [line.partition(" ") for line in said.splitlines()]
+    return {kind: [name for one, _, name in lines if one == kind] for kind in ("loaded", "run")}
+
+
+def test_inspect_of_a_model_folder_enters_no_file_of_digits(entered):
+    assert "experiments/models/sources.py" in entered["run"]
+    assert not [name for name in entered["loaded"] if "digits" in name]
+
+
+def test_inspect_of_a_model_folder_enters_so_many_files_at_most(entered):
+    run = [name for name in entered["run"] if not name.endswith(("__init__.py", "moved.py"))]
+    assert len(run) <= RUN, "\n".join(run)
+    assert len(entered["loaded"]) <= LOADED, "\n".join(entered["loaded"])

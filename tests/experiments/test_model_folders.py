@@ -12,16 +12,21 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import gguf
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from torch import nn
 
 from oversmoothing import InputError, open_model
+from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.models import library
 from oversmoothing.experiments.models.checkpoints import read_weights
+from tests.support.architectures import drawn, small_config
 from tests.support.cases import cases
+from tests.support.families_of_today import SIZES, TWO
 from tests.support.refusals import refuses
-from tests.support.tiny_transformers import tiny
+from tests.support.tiny_transformers import tiny, tokens
 
 WEIGHTS = "model.safetensors"
 
@@ -148,8 +153,8 @@ def test_a_vocabulary_alone_is_read_where_the_library_reads_it(tmp_path):
     assert open_model(tmp_path).prepare(["the cats"])["input_ids"].tolist() == [[2, 5, 6, 7, 3]]
     # Of another kind of model the library takes no vocab.txt, and knows five words of its own.
     changed(tmp_path, model_type="albert", architectures=["AlbertModel"])
-    with pytest.raises(InputError, match=r"no tokenizer .* knows no words but its special tokens"):
-        library.tokenizer_of(transformers, tmp_path)
+    said = r"no tokenizer .* knows no words but its special tokens"
+    refuses(said, library.tokenizer_of, transformers, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["../{}", "{folder}/../{}", "sub/../../{}", "..\\{}", "", 5, None])
@@ -379,3 +384,65 @@ def test_a_bare_checkpoint_is_found_beside_training_arguments(tmp_path):
     save_file({"first.weight": torch.zeros(3)}, tmp_path / "a.safetensors")
     (tmp_path / "training_args.bin").write_bytes(pickle.dumps(Trap()))
     refused(tmp_path, "first.weight")
+
+
+# --- one GGUF file ---
+
+
+LLAMA_CPP = {
+    "model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output",
+    "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm", "model.layers": "blk",
+}  # fmt: skip
+
+
+def written(path, module: nn.Module, blocks: int = 2) -> None:
+    """The module's weights in float32 under llama.cpp's names."""
+    config = module.config
+    writer = gguf.GGUFWriter(str(path), "qwen2")
+    said = {
+        "name": "tiny", "block_count": blocks, "context_length": 24, "rope_freq_base": 1e4,
+        "embedding_length": config.hidden_size, "feed_forward_length": config.intermediate_size,
+        "head_count": config.num_attention_heads, "head_count_kv": config.num_key_value_heads,
+        "layer_norm_rms_eps": config.rms_norm_eps, "vocab_size": config.vocab_size,
+    }  # fmt: skip
+    for name, value in said.items():
+        getattr(writer, f"add_{name}")(value)
+    for name, value in module.state_dict().items():
+        for theirs, short in LLAMA_CPP.items():
+            name = name.replace(theirs, short)
+        writer.add_tensor(name, value.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def qwen() -> nn.Module:
+    return drawn("Qwen2ForCausalLM", small_config("Qwen2", SIZES, TWO), moved=0.4)
+
+
+def test_a_gguf_file_is_the_model_that_was_written(tmp_path, capsys):
+    module = qwen()
+    written(tmp_path / "tiny.gguf", module)
+    for source in (tmp_path / "tiny.gguf", tmp_path):
+        model = open_model(source)
+        assert "de-quantised to float32" in model.run_notes[0]
+        found, expected = extract(model, tokens()), extract(open_model(module), tokens())
+        for own, given in zip(found.traces, expected.traces, strict=True):
+            torch.testing.assert_close(own.attention, given.attention, atol=1e-6, rtol=0)
+            torch.testing.assert_close(own.after_ffn, given.after_ffn, atol=1e-5, rtol=1e-5)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_gguf_file_that_is_none_or_counts_too_far_is_refused(tmp_path):
+    module, path = qwen(), tmp_path / "a.gguf"
+    for blocks, said in ((10**9, "do not belong together"), (3, "stay random")):
+        written(path, module, blocks)
+        refuses(said, open_model, path)
+    whole = path.read_bytes()
+    for held in (b"GGUF" + bytes(40), whole[: len(whole) // 2]):
+        path.write_bytes(held)
+        refuses("cannot be read as GGUF", open_model, path)

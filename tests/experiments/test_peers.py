@@ -101,12 +101,11 @@ def test_our_block_is_torchs_encoder_layer():
     with torch.no_grad():
         for k, value in enumerate(theirs.parameters()):
             value.copy_(0.3 * random(*value.shape, seed=k))
-        kept = theirs.state_dict()
         names = {"self_attn.in_proj_weight": "attn.qkv.weight", "linear1": "mlp.fc1",
                  "self_attn.in_proj_bias": "attn.qkv.bias", "linear2": "mlp.fc2",
                  "self_attn.out_proj": "attn.proj"}  # fmt: skip
         weights = {}
-        for name, value in kept.items():
+        for name, value in theirs.state_dict().items():
             for old, new in names.items():
                 name = name.replace(old, new)
             weights[name] = value
@@ -129,8 +128,12 @@ def test_stand_ins_cut_and_join_heads_and_patches():
 # Others' code is executed only when allowed, and only what is named.
 
 
-def test_without_the_option_nothing_is_executed_and_the_record_is_shown(data, capsys):
-    command = ["--only", "peers/layers", "--data-dir", str(data), "--json", "--no-record"]
+@pytest.fixture
+def command(data):
+    return ["--only", "peers/layers", "--data-dir", str(data), "--json", "--no-record"]
+
+
+def test_without_the_option_nothing_is_executed_and_the_record_is_shown(data, command, capsys):
     assert main(command) == 0
     rows = energy_rows(capsys.readouterr().out)
     assert not (data / "ran").exists()
@@ -139,8 +142,7 @@ def test_without_the_option_nothing_is_executed_and_the_record_is_shown(data, ca
     refuses("other people's Python", peer_code.load, ENERGY, data, error=RequirementError)
 
 
-def test_with_the_option_the_named_parts_run_and_the_rest_does_not(data, capsys):
-    command = ["--only", "peers/layers", "--data-dir", str(data), "--json", "--no-record"]
+def test_with_the_option_the_named_parts_run_and_the_rest_does_not(data, command, capsys):
     assert main([*command, peer_code.OPTION]) == 0
     printed = capsys.readouterr()
     assert "executing other people's Python from" in printed.err
@@ -167,18 +169,16 @@ def test_a_wrong_formula_of_a_peer_shows_as_a_difference(data):
 
 
 def test_files_that_are_no_python_or_lack_a_name_are_refused(data):
-    with peer_code.running_peers_code():
-        ENERGY.place(data).write_text("def other(): pass")
-        refuses("has no batch_dirichlet", peer_code.load, ENERGY, data)
-        ENERGY.place(data).write_text("def (")
-        refuses("is no Python", peer_code.load, ENERGY, data)
+    for text, said in (("def other(): pass", "has no batch_dirichlet"), ("def (", "is no Python")):
+        ENERGY.place(data).write_text(text)
+        with peer_code.running_peers_code():
+            refuses(said, peer_code.load, ENERGY, data)
 
 
 def test_an_explanation_counts_only_where_it_agrees():
     assert beside_peers.verdict(0.1, 1e-15, "why") == "differs, explained: why"
-    assert beside_peers.verdict(0.1, 0.05, "why") == "DIFFERS, unexplained"
-    assert beside_peers.verdict(0.1, None, "") == "DIFFERS, unexplained"
-    assert beside_peers.verdict(float("nan"), None, "") == "DIFFERS, unexplained"
+    for given in ((0.1, 0.05, "why"), (0.1, None, ""), (float("nan"), None, "")):
+        assert beside_peers.verdict(*given) == "DIFFERS, unexplained"
     assert np.isnan(beside_peers.relative_difference(random(2), random(3)))
 
 

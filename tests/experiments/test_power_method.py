@@ -10,16 +10,8 @@ import torch
 
 import oversmoothing
 from benchmarks import steering as runs
-from oversmoothing import InputError
 from oversmoothing.experiments.inspection.extract import extract
 from oversmoothing.experiments.power_method import steering, tilt
-from oversmoothing.experiments.power_method.steering import (
-    eigendirections,
-    principal,
-    product,
-    random_bases,
-    shares,
-)
 from tests.support.architectures import built
 from tests.support.refusals import refuses
 from tests.support.tiny_models import random_pixels, tiny_model
@@ -28,7 +20,7 @@ from tests.support.tiny_transformers import pixels, tiny, tokens
 
 def test_eigendirections_are_invariant_lines_and_planes():
     H = np.random.default_rng(0).standard_normal((7, 7))
-    found = eigendirections(H)
+    found = steering.eigendirections(H)
     assert sum(each.basis.shape[1] for each in found) == 7
     for each in found:
         B = each.basis
@@ -38,8 +30,11 @@ def test_eigendirections_are_invariant_lines_and_planes():
 
 def test_the_two_rules_part_where_the_largest_eigenvalue_is_negative():
     """N-2605.25619-modulus: F = diag(1, -3/2)."""
-    directions = eigendirections(np.diag([1.0, -1.5]))
-    by = {rule: directions[principal(directions, rule)].value for rule in ("power", "residual")}
+    directions = steering.eigendirections(np.diag([1.0, -1.5]))
+    by = {
+        rule: directions[steering.principal(directions, rule)].value
+        for rule in ("power", "residual")
+    }
     assert by == {"power": -1.5, "residual": 1.0}
 
 
@@ -49,7 +44,7 @@ def test_directions_outside_the_kernel_are_as_many_as_the_rank(rank):
     among the directions that a tilt is held against."""
     first, second = np.random.default_rng(rank).standard_normal((2, 9, rank))
     H = first @ second.T
-    found = eigendirections(H)
+    found = steering.eigendirections(H)
     own = [found[k] for k in steering.outside_kernel(found, H)]
     assert sum(each.basis.shape[1] for each in own) == rank
     assert all(np.linalg.norm(H @ each.basis) > 1e-6 for each in own)
@@ -59,15 +54,12 @@ def test_a_random_direction_has_a_share_of_one_on_average():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((2, 5, 8)) + 3  # tokens that share a direction
     for k in (1, 2):
-        found = shares(X, random_bases(4000, 8, k, rng)).mean(-1)
+        found = steering.shares(X, steering.random_bases(4000, 8, k, rng)).mean(-1)
         # A share has a standard deviation below d/k.
         np.testing.assert_allclose(found, 1.0, atol=4 * 8 / k / 4000**0.5)
-
-
-def test_a_share_by_hand_leaves_zero_tokens_out():
-    X = np.array([[[3.0, 4.0], [0.0, 0.0], [1.0, 0.0]]])
-    e = np.eye(2)[:, :, None]
-    np.testing.assert_allclose(shares(X, e), [[2 * (0.36 + 1) / 2, 2 * 0.64 / 2]], atol=1e-15)
+    # By hand: tokens that are 0 are left out.
+    by_hand = steering.shares(np.array([[[3.0, 4.0], [0, 0], [1, 0]]]), np.eye(2)[:, :, None])
+    np.testing.assert_allclose(by_hand, [[2 * (0.36 + 1) / 2, 2 * 0.64 / 2]], atol=1e-15)
 
 
 def test_tilts_are_those_of_the_streams_by_hand():
@@ -82,24 +74,20 @@ def test_tilts_are_those_of_the_streams_by_hand():
         scale = float((X.var(-1, unbiased=False) + norm.eps).rsqrt().mean())
         C = torch.eye(X.shape[-1], dtype=X.dtype) - 1 / X.shape[-1]
         H = own.attention.in_float64() @ torch.diag(norm.weight.double()) @ C * scale
-        np.testing.assert_allclose(product(layer, scale), H.detach().numpy(), atol=1e-6)
+        np.testing.assert_allclose(steering.product(layer, scale), H.detach().numpy(), atol=1e-6)
         values = np.linalg.eigvals(H.detach().numpy())
         for k, moduli in enumerate((np.abs(values), np.abs(1 + values))):
             picked = found.values[number, k]
             assert abs(abs(picked + k) - moduli.max()) < 1e-5
-        directions = eigendirections(product(layer, scale))
-        basis = directions[principal(directions, "residual")].basis
-        wanted = [
-            np.square(Z.numpy() / np.linalg.norm(Z.numpy(), axis=-1, keepdims=True) @ basis)
-            .sum(-1)
-            .mean(-1)
-            for Z in (X, Y)
-        ]
+        directions = steering.eigendirections(steering.product(layer, scale))
+        basis = directions[steering.principal(directions, "residual")].basis
+        units = (torch.nn.functional.normalize(Z, dim=-1).numpy() for Z in (X, Y))
+        before, after = (np.square(Z @ basis).sum(-1).mean(-1) for Z in units)
         per = X.shape[-1] / basis.shape[1]
-        np.testing.assert_allclose(found.tilt[number, 1], per * (wanted[1] - wanted[0]), atol=1e-5)
+        np.testing.assert_allclose(found.tilt[number, 1], per * (after - before), atol=1e-5)
         # Beside it every direction but those of the kernel, which the centring makes.
         moved = [
-            np.diff([shares(Z.numpy(), each.basis[None]).mean() for Z in (X, Y)]).item()
+            np.diff([steering.shares(Z.numpy(), each.basis[None]).mean() for Z in (X, Y)]).item()
             for each in directions if abs(each.value) > 1e-6
         ]  # fmt: skip
         smaller = sum(each < found.tilt[number, 1].mean() - 1e-6 for each in moved)
@@ -141,15 +129,12 @@ def test_bad_input_is_a_sentence():
     model = oversmoothing.open_model(tiny_model())
     refuses("there are no inputs", lambda: tilt.tilts(model, random_pixels(1)[:0]))
     refuses("drawn cases is 0", runs.drawn_cases, 0, 0)
-    layers = tuple(replace(each, placement="parallel") for each in model.layers)
-    with pytest.raises(InputError, match="attention and FFN to the stream at once"):
-        tilt.tilts(replace(model, layers=layers), random_pixels(2))
+    parallel = tuple(replace(each, placement="parallel") for each in model.layers)
+    said, beside = "attention and FFN to the stream at once", replace(model, layers=parallel)
+    refuses(said, tilt.tilts, beside, random_pixels(2))
     post = oversmoothing.open_model(tiny("bert"))
-    with (
-        pytest.raises(InputError, match="no norm in front of its attention"),
-        steering.steering(post, np.ones(post.width), np.ones(post.depth)),
-    ):
-        pass
+    given = steering.steering(post, np.ones(post.width), np.ones(post.depth))
+    refuses("no norm in front of its attention", given.__enter__)
 
 
 def test_the_threshold_of_an_eigenvector_is_that_of_the_claim():
@@ -177,28 +162,21 @@ def test_the_threshold_of_a_trained_layer_has_the_gain_that_its_head_reads(gain,
     np.testing.assert_allclose(alphas, 1 / gain, atol=1e-6)
 
 
-def test_the_planted_eigenvalue_solves_its_equation():
-    for case in runs.drawn_cases(5, seed=3):
-        alpha, mu = steering.predicted_threshold(case)
-        values = np.linalg.eigvals(steering.steered(case, alpha))
-        assert np.abs(values - mu).min() < 1e-4  # where two meet: eps^(1/2)
-        assert abs(case.w @ case.u - 1) < 1e-12
-
-
-def test_the_predicted_threshold_is_right_in_drawn_layers():
+def test_the_predicted_threshold_is_right_in_drawn_layers_and_solves_its_equation(monkeypatch):
     table = runs.threshold_table(6, seed=1)
     assert table["right"].sum() >= 5
     assert (table["tilt_above"] > runs.TILTED).all()
     assert (table.loc[~table["right"], "why"] != "").all()
-    # A prediction that is off is noticed: the first-order formula mostly is.
-    right = int(table["right"].sum())
+    right, threshold = int(table["right"].sum()), steering.predicted_threshold
     assert f"in {right} of 6 drawn layers" in runs.steer(6, seed=1).words()
-
-
-def test_a_wrong_threshold_is_noticed(monkeypatch):
-    right = steering.predicted_threshold
+    for case in runs.drawn_cases(5, seed=3):
+        alpha, mu = threshold(case)
+        values = np.linalg.eigvals(steering.steered(case, alpha))
+        assert np.abs(values - mu).min() < 1e-4  # where two meet: eps^(1/2)
+        assert abs(case.w @ case.u - 1) < 1e-12
+    # A wrong one is noticed.
     monkeypatch.setattr(
-        runs, "predicted_threshold", lambda case: (right(case)[0] + 0.3, right(case)[1])
+        runs, "predicted_threshold", lambda case: (threshold(case)[0] + 0.3, threshold(case)[1])
     )
     assert "in 0 of 3 drawn layers" in runs.steer(3).words()
 

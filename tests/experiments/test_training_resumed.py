@@ -2,17 +2,21 @@
 
 import errno
 import os
+import re
 import shutil
 import signal
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from oversmoothing import InputError, main
+from oversmoothing import main
 from oversmoothing.experiments.digits.data import digits
 from oversmoothing.experiments.digits.training import (
     TrainedModel,
@@ -38,7 +42,9 @@ def run(config: TrainConfig, folder: Path, every: int = 2) -> TrainedModel:
     return trained(config, folder, progress=False, every=every)
 
 
-def failing_at(monkeypatch: pytest.MonkeyPatch, step: int, what: object) -> None:
+@contextmanager
+def failing_at(step: int, what: Callable[[], object]) -> Iterator[None]:
+    """Within it `what` is done in front of that step."""
     genuine = Loop.step
 
     def stepped(loop: Loop, *given: torch.Tensor) -> torch.Tensor:
@@ -46,14 +52,8 @@ def failing_at(monkeypatch: pytest.MonkeyPatch, step: int, what: object) -> None
             what()
         return genuine(loop, *given)
 
-    monkeypatch.setattr(Loop, "step", stepped)
-
-
-def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fsync(_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", fsync)
+    with mock.patch.object(Loop, "step", stepped):
+        yield
 
 
 def step_of(folder: Path) -> int | None:
@@ -64,6 +64,16 @@ def step_of(folder: Path) -> int | None:
 
 def died() -> None:
     raise RuntimeError("died")
+
+
+def killed(number: int, times: int = 1) -> Callable[[], None]:
+    """This process is sent that signal."""
+
+    def kill() -> None:
+        for _ in range(times):
+            os.kill(os.getpid(), number)
+
+    return kill
 
 
 @pytest.fixture(scope="module")
@@ -93,26 +103,22 @@ def test_a_measured_interval_is_that_of_the_whole_network():
 
 
 @pytest.mark.parametrize("stop", [1, PER_EPOCH, STOP])
-def test_a_run_that_died_ends_with_the_same_weights_bit_for_bit(whole, tmp_path, monkeypatch, stop):
-    with monkeypatch.context() as patched:
-        failing_at(patched, stop, died)
-        with pytest.raises(RuntimeError, match="died"):
-            run(whole.config, tmp_path, every=1 if stop == 1 else 2)
+def test_a_run_that_died_ends_with_the_same_weights_bit_for_bit(whole, tmp_path, stop):
+    with failing_at(stop, died):
+        refuses("died", run, whole.config, tmp_path, 1 if stop == 1 else 2, error=RuntimeError)
     assert [*tmp_path.iterdir()] == [unfinished(tmp_path / whole.config.folder_name())]
     seen = []
-    with monkeypatch.context() as patched:
-        failing_at(patched, stop - stop % 2 if stop > 1 else 1, lambda: seen.append("resumed"))
+    with failing_at(stop - stop % 2 if stop > 1 else 1, lambda: seen.append("resumed")):
         found = run(whole.config, tmp_path)
     assert seen == ["resumed"]
     same(found, whole)
     assert [path.name for path in tmp_path.iterdir()] == [found.run.folder.name]
 
 
-def test_a_process_killed_in_mid_epoch_is_gone_on_from(whole, tmp_path, monkeypatch):
+def test_a_process_killed_in_mid_epoch_is_gone_on_from(whole, tmp_path):
     """SIGKILL, which no handler sees."""
     folder = unfinished(tmp_path / whole.config.folder_name())
-    with monkeypatch.context() as patched:
-        failing_at(patched, STOP, lambda: time.sleep(600))
+    with failing_at(STOP, lambda: time.sleep(600)):
         child = os.fork()
         if child == 0:
             try:
@@ -131,33 +137,27 @@ def test_a_process_killed_in_mid_epoch_is_gone_on_from(whole, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_keeps_the_step_and_says_so(whole, tmp_path, monkeypatch, number):
+def test_ctrl_c_keeps_the_step_and_says_so(whole, tmp_path, number):
     handler = signal.getsignal(number)
-    with monkeypatch.context() as patched:
-        failing_at(patched, STOP, lambda: os.kill(os.getpid(), number))
-        with pytest.raises(KeyboardInterrupt, match=rf"behind step {STOP + 1} of 16.*goes on"):
-            run(whole.config, tmp_path, 10**6)
+    with failing_at(STOP, killed(number)):
+        said = rf"behind step {STOP + 1} of 16.*goes on"
+        refuses(said, run, whole.config, tmp_path, 10**6, error=KeyboardInterrupt)
     assert signal.getsignal(number) == handler
     assert step_of(unfinished(tmp_path / whole.config.folder_name())) == STOP + 1
     same(run(whole.config, tmp_path, 10**6), whole)
 
 
-def test_a_second_ctrl_c_ends_at_once(tmp_path, monkeypatch):
-    def twice():
-        os.kill(os.getpid(), signal.SIGINT)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    failing_at(monkeypatch, 3, twice)
-    refuses("", lambda: run(config(), tmp_path, 2), error=KeyboardInterrupt)
+def test_a_second_ctrl_c_ends_at_once(tmp_path):
+    with failing_at(3, killed(signal.SIGINT, 2)):
+        refuses("", run, config(), tmp_path, 2, error=KeyboardInterrupt)
     assert step_of(unfinished(tmp_path / config().folder_name())) == 2
 
 
-def test_the_command_line_says_where_it_stopped(tmp_path, monkeypatch, capsys, told):
+def test_the_command_line_says_where_it_stopped(tmp_path, capsys, told):
     path = tmp_path / "run.toml"
     path.write_text('variant = "vit-"\ndepth = 2\nwidth = 16\nheads = 2\nepochs = 2\n')
     command = ["train", str(path), "--device", "cpu", "--out", str(tmp_path / "out")]
-    with monkeypatch.context() as patched:
-        failing_at(patched, 20, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with failing_at(20, killed(signal.SIGINT)):
         assert main(command) == 130
     assert "stopped behind step 21 of 66" in capsys.readouterr().err
     assert "test accuracy" in told(0, *command)
@@ -180,10 +180,9 @@ def test_watching_changes_no_bit_and_has_its_steps(whole, tmp_path):
     assert layers["condition_V_H"].max() == pytest.approx(1, abs=1e-5)
 
 
-def interrupted(config: TrainConfig, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def interrupted(config: TrainConfig, folder: Path) -> Path:
     """A run with two checkpoints, of steps 10 and 12."""
-    with monkeypatch.context() as patched:
-        failing_at(patched, STOP, died)
+    with failing_at(STOP, died):
         refuses("died", run, config, folder, error=RuntimeError)
     place = unfinished(folder / config.folder_name())
     assert sorted(path.name for path in place.iterdir()) == sorted([LAST, PREVIOUS])
@@ -191,19 +190,16 @@ def interrupted(config: TrainConfig, folder: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("how", ["truncated", "altered", "without its words"])
-def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_serves(
-    whole, tmp_path, monkeypatch, how
-):
-    place = interrupted(whole.config, tmp_path, monkeypatch)
+def test_a_damaged_checkpoint_is_refused_and_the_one_before_it_serves(whole, tmp_path, how):
+    place = interrupted(whole.config, tmp_path)
     path = place / LAST
     content = bytearray(path.read_bytes())
     content[-1] ^= how == "altered"  # one bit of one tensor
     path.write_bytes(content[:-7] if how == "truncated" else content)
     if how == "without its words":
         save_file(load_file(path), path)
-    with pytest.raises(InputError, match=r"is damaged .*delete it and the run goes on") as caught:
-        run(whole.config, tmp_path)
-    assert str(path) in str(caught.value)
+    said = rf"{re.escape(str(path))}' is damaged .*delete it and the run goes on"
+    refuses(said, run, whole.config, tmp_path)
     path.unlink()
     assert step_of(place) == 10
     same(run(whole.config, tmp_path), whole)
@@ -213,22 +209,27 @@ def test_what_was_watched_is_guarded_by_the_manifest(whole, tmp_path):
     folder = tmp_path / whole.run.folder.name
     shutil.copytree(whole.run.folder, folder)
     pd.DataFrame({"step": [0]}).to_csv(folder / "watched.csv")
-    refuses(r"watched.csv is not the file", lambda: run(whole.config, tmp_path))
+    refuses(r"watched.csv is not the file", run, whole.config, tmp_path)
     (folder / "watched.csv").unlink()
-    refuses(r"watched.csv is missing", lambda: run(whole.config, tmp_path))
+    refuses(r"watched.csv is missing", run, whole.config, tmp_path)
 
 
-def test_a_checkpoint_of_another_configuration_is_refused(tmp_path, monkeypatch):
-    place = interrupted(config(), tmp_path, monkeypatch)
+def test_a_checkpoint_of_another_configuration_is_refused(tmp_path):
+    place = interrupted(config(), tmp_path)
     other = config(seed=9)
     place.rename(unfinished(tmp_path / other.folder_name()))
     refuses("of another configuration: delete that folder", run, other, tmp_path)
 
 
 def test_a_full_disk_is_said_and_the_last_checkpoint_stays(tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        failing_at(patched, 9, lambda: full_disk(patched))
-        refuses(r"cannot write .*No space left", lambda: run(config(), tmp_path))
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with (
+        monkeypatch.context() as patched,
+        failing_at(9, lambda: patched.setattr(os, "fsync", full)),
+    ):
+        refuses(r"cannot write .*No space left", run, config(), tmp_path)
     place = unfinished(tmp_path / config().folder_name())
     assert step_of(place) == 8
     assert run(config(), tmp_path).run.metrics["selected_epoch"] > 0
@@ -242,14 +243,12 @@ def test_a_diverging_run_keeps_its_last_good_checkpoint(tmp_path, monkeypatch):
         return loss * float("nan") if loop.state.step == 10 else loss
 
     monkeypatch.setattr(Loop, "step", stepped)
-    with pytest.raises(InputError, match=r"diverged in epoch 2.*last good checkpoint is kept in"):
-        run(config(watch_every=100), tmp_path, 4)
+    said = r"diverged in epoch 2.*last good checkpoint is kept in"
+    refuses(said, run, config(watch_every=100), tmp_path, 4)
     assert step_of(unfinished(tmp_path / config(watch_every=100).folder_name())) == 8
 
 
 @pytest.mark.parametrize("variant", ["vit", "vit-"])
 def test_eigenvalues_drawn_too_large_are_said(variant, tmp_path):
-    with pytest.raises(InputError, match=r"lower learning_rate.*std") as caught:
-        run(config(variant, std=1e30), tmp_path)
-    assert "\n" not in str(caught.value)
+    refuses(r"^.*lower learning_rate.*std.*\Z", run, config(variant, std=1e30), tmp_path)
     assert list(tmp_path.iterdir()) == []

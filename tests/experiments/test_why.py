@@ -1,11 +1,12 @@
-"""Why: regions of eigenvalues, asymmetry, mixing of attention and the tilt of the tokens."""
+"""Why: regions of eigenvalues, asymmetry, mixing, the tilt of tokens; the account of a layer."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from oversmoothing import inspect
 from oversmoothing.experiments.inspection.heads_and_why import (
@@ -15,9 +16,11 @@ from oversmoothing.experiments.inspection.heads_and_why import (
     regions,
     value_projection,
 )
+from oversmoothing.experiments.inspection.observe import PARTS, SUBLAYERS, bare, layer_account
 from oversmoothing.experiments.inspection.spectra import alignment, principal, tilt
-from oversmoothing.experiments.models.model import Heads
+from oversmoothing.experiments.models.model import Heads, Layer, Norm, Placement, Trace
 from oversmoothing.simulations.spectra.head_values import asymmetry_at_random
+from oversmoothing.simulations.state_metrics import stream_log_ratio as log_ratio
 from tests.support.cases import cases
 from tests.support.made_models import draw
 from tests.support.tiny_transformers import tiny, tokens
@@ -113,6 +116,8 @@ def test_symmetric_is_0_skew_is_infinite_and_both_are_normal():
     ).why
     assert nilpotent["departure_from_normality"] == 1
     assert nilpotent["condition_V_H"] > 1e15
+    zero = ValueModes.of(heads_of(torch.zeros(3, 3, dtype=torch.float64))).why
+    assert zero["h_zero"] == 1 and zero["asymmetry"] == 0 and zero["h_abs_max"] == 0
 
 
 @pytest.mark.parametrize("d", [2, 12, 64])
@@ -129,11 +134,6 @@ def test_independent_entries_are_as_asymmetric_as_is_computed_of_them(d):
     assert one == pytest.approx(np.linalg.norm(H - H.T) / np.linalg.norm(H + H.T))
 
 
-def test_a_zero_projection_is_a_legal_case():
-    why = ValueModes.of(heads_of(torch.zeros(3, 3, dtype=torch.float64))).why
-    assert why["h_zero"] == 1 and why["asymmetry"] == 0 and why["h_abs_max"] == 0
-
-
 def test_the_dobrushin_coefficient_bounds_the_subdominant_modulus():
     assert float(dobrushin(torch.eye(4))) == 1
     assert float(dobrushin(torch.full((5, 5), 0.2))) == 0
@@ -143,22 +143,19 @@ def test_the_dobrushin_coefficient_bounds_the_subdominant_modulus():
     assert (dobrushin(A).numpy() >= second - 1e-12).all()
 
 
-def test_the_two_orders_differ_where_the_largest_eigenvalue_is_negative():
-    H = torch.diag(torch.tensor([-0.9, 0.5, 0.1], dtype=torch.float64))
-    by_modulus, by_residual = (
-        principal(ValueModes.of(heads_of(H)), each) for each in ("modulus", "residual")
-    )
-    assert by_modulus.value == -0.9 and abs(by_modulus.basis[0, 0]) == 1
-    assert by_residual.value == 0.5 and abs(by_residual.basis[1, 0]) == 1
-
-
-def test_a_complex_pair_spans_an_invariant_plane():
-    H = torch.zeros(3, 3, dtype=torch.float64)
-    H[:2, :2] = torch.tensor([[0.1, -4.0], [1.0, 0.1]])
-    found = principal(ValueModes.of(heads_of(H)), "residual")
-    assert found.basis.shape == (3, 2)
-    np.testing.assert_allclose(np.abs(found.basis[2]), 0, atol=1e-12)
-    np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(2), atol=1e-12)
+@cases(
+    "H, order, value, span",
+    # The two orders differ where the largest eigenvalue is negative; a complex pair has a plane.
+    (torch.diag(torch.tensor([-0.9, 0.5, 0.1])), "modulus", -0.9, [0]),
+    (torch.diag(torch.tensor([-0.9, 0.5, 0.1])), "residual", 0.5, [1]),
+    (torch.tensor([[0.1, -4, 0], [1, 0.1, 0], [0, 0, 0]]), "residual", None, [0, 1]),
+)
+def test_the_principal_direction_is_that_of_its_order_and_invariant(H, order, value, span):
+    found = principal(ValueModes.of(heads_of(H.double())), order)
+    assert value is None or found.value == pytest.approx(value)
+    assert found.basis.shape == (3, len(span))
+    np.testing.assert_allclose(np.delete(found.basis, span, 0), 0, atol=1e-12)
+    np.testing.assert_allclose(found.basis.T @ found.basis, np.eye(len(span)), atol=1e-12)
 
 
 def test_tokens_of_a_residual_power_method_tilt_to_the_residual_direction():
@@ -178,10 +175,102 @@ def test_tokens_of_a_residual_power_method_tilt_to_the_residual_direction():
     assert (by_modulus < gain).all()
 
 
-def test_padding_is_left_out_of_the_tilt():
-    heads, X, Y = heads_of(draw(4, 4)), draw(1, 5, 4, seed=1), draw(1, 5, 4, seed=2)
-    keep = torch.tensor([[True, True, True, False, False]])
-    found = principal(ValueModes.of(heads), "modulus")
-    cut = tilt(X[:, :3], Y[:, :3], found, torch.Generator().manual_seed(0))
-    padded = tilt(X, Y, found, torch.Generator().manual_seed(0), keep)
-    torch.testing.assert_close(cut, padded)
+# --- the account of a layer: its parts sum to the measured change ---
+
+
+B, N, D, H, R = 3, 7, 6, 2, 3
+
+
+def heads(seed: int = 1) -> Heads:
+    weights = [draw(H, D, R, seed=seed + k) for k in range(3)]
+    return Heads(
+        *weights, draw(H, R, D, seed=seed + 3), b_V=draw(H, R, seed=9), b_O=draw(D, seed=8)
+    )
+
+
+def layer_and_trace(
+    placement: Placement, kind: str = "layer", *, plain: bool = False, seed: int = 0
+) -> tuple[Layer, Trace]:
+    """A layer with the FFN x -> tanh(x F), and what it does to a random stream."""
+    gain = torch.ones(D, dtype=torch.float64) if plain else draw(D, seed=5)
+    shift = None if plain or kind == "rms" else draw(D, seed=6)
+    norm = Norm(kind, gain, shift, 1e-6)
+    F = draw(D, D, seed=7)
+    own = heads()
+    layer = Layer(
+        lambda: own, own.number, own.width, norm, norm, placement, lambda x: torch.tanh(x @ F),
+        nn.Identity(), nn.Identity(),
+    )  # fmt: skip
+    X = draw(B, N, D, seed=seed) + 1
+    if plain:  # every token has the same mean and the same scale
+        X = X - X.mean(-1, keepdim=True)
+        X = X / X.square().mean(-1, keepdim=True).sqrt()
+    A = draw(B, H, N, N, seed=3).softmax(-1)
+    assert layer.ffn is not None
+    if placement == "pre":
+        middle = X + layer.heads.attended(A, norm(X))
+        after = middle + layer.ffn(norm(middle))
+    else:
+        middle = norm(X + layer.heads.attended(A, X))
+        after = norm(middle + layer.ffn(middle))
+    return layer, Trace(A, X, middle, after)
+
+
+def of(parts: dict[str, Tensor], sublayer: str) -> Tensor:
+    """The change over one sublayer."""
+    return sum((parts[f"{sublayer}_{part}"] for part in PARTS), torch.zeros(()))
+
+
+def error(parts: dict[str, Tensor], trace: Trace) -> Tensor:
+    """|sum of the parts - measured change|."""
+    change = log_ratio(trace.after_ffn) - log_ratio(trace.before)
+    return (of(parts, "attention") + of(parts, "ffn") - change).abs()
+
+
+@pytest.mark.parametrize("placement", ["pre", "post"])
+@pytest.mark.parametrize("kind", ["layer", "rms", "none"])
+@pytest.mark.parametrize("verify", [True, False])
+def test_the_parts_sum_to_the_measured_change(placement, kind, verify):
+    layer, trace = layer_and_trace(placement, kind)
+    parts = layer_account(layer, trace, log_ratio, verify=verify)
+    start, middle, end = map(log_ratio, (trace.before, trace.after_attention, trace.after_ffn))
+    assert float(error(parts, trace).max()) < 1e-12
+    torch.testing.assert_close(of(parts, "attention") + of(parts, "ffn"), end - start)
+    torch.testing.assert_close(of(parts, "attention"), middle - start)
+
+
+def test_a_model_that_was_misread_does_not_close():
+    layer, trace = layer_and_trace("pre")
+    wrong = Trace(trace.attention, trace.before, trace.after_attention, 1.01 * trace.after_ffn + 1)
+    assert float(error(layer_account(layer, wrong, log_ratio), wrong).min()) > 1e-3
+
+
+def test_without_norms_or_with_tokens_of_one_scale_and_unit_gains_the_body_is_the_whole_change():
+    bare_norm, even = (
+        layer_account(*layer_and_trace("pre", **how), log_ratio)
+        for how in ({"kind": "none"}, {"plain": True})
+    )
+    for part in ("scales", "gains"):
+        assert not any(bare_norm[f"{sublayer}_{part}"].any() for sublayer in SUBLAYERS)
+        assert float(even[f"attention_{part}"].abs().max()) < 1e-5  # eps of the norm
+
+
+def test_the_bare_norm_has_the_mean_square_of_the_scaled_one():
+    norm, X = Norm("layer", draw(D), draw(D, seed=1), 0.0), draw(B, N, D) + 2
+    size = bare(norm, X).square().sum((1, 2))
+    torch.testing.assert_close(size, torch.full((B,), float(N * D), dtype=torch.float64))
+    torch.testing.assert_close(norm.scaled(X) * norm.gain + norm.shift, norm(X))
+
+
+def test_the_body_of_attention_is_the_paper_s_layer_up_to_one_scale():
+    """X + A X W with W scaled by 1/s, s the common scale, when rows have mean 0 (T8e)."""
+    layer, trace = layer_and_trace("pre", plain=True)
+    bare_heads = replace(layer.heads, b_V=None, b_O=None)
+    layer = replace(layer, read=lambda: bare_heads, ffn=None)
+    X = trace.before
+    assert trace.attention is not None
+    s = math.sqrt(1 + 1e-6)  # rows have mean square 1
+    after = X + bare_heads.attended(trace.attention, X / s)
+    found = layer_account(layer, Trace(trace.attention, X, after, after), log_ratio)
+    torch.testing.assert_close(found["attention_body"], log_ratio(after) - log_ratio(X))
+    assert not of(found, "ffn").any()

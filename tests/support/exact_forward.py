@@ -17,6 +17,7 @@ from oversmoothing.experiments.enclosures.network import (
     Network,
     NormWeights,
 )
+from tests.support.high_precision import metrics_at_high_precision
 
 mp = mpmath.mp.clone()
 mp.dps = 80
@@ -111,20 +112,5 @@ def exact_streams(network: Network, given: Any) -> list[Any]:
 
 
 def exact_metrics(X: Any) -> dict[str, Any]:
-    n = len(X)
-    mean = X.sum(axis=0) / n
-    sizes = each(mp.sqrt, (X**2).sum(axis=1, keepdims=True))
-    cosines = ((X / sizes) @ (X / sizes).T)[np.tril_indices(n, -1)]
-    ratio = mp.sqrt(((X - mean) ** 2).sum() / (n * (mean**2).sum()))
-    sigma = sorted(mp.svd_r(mp.matrix(X.tolist()), compute_uv=False), reverse=True)
-    p = [s / mp.fsum(sigma) for s in sigma]
-    return {
-        "hfc_lfc": ratio,
-        "log_hfc_lfc": mp.log(ratio),
-        "cos_mean": cosines.mean(),
-        "cos_min": min(cosines),
-        "cos_abs_mean": abs(cosines).mean(),
-        "cos_abs_min": min(abs(cosines)),
-        "effective_rank": mp.exp(-mp.fsum(x * mp.log(x) for x in p if x > 0)),
-        "sigma2_sigma1": sigma[1] / sigma[0] if len(sigma) > 1 else mp.mpf(0),
-    }
+    found = metrics_at_high_precision(X.tolist(), digits=200)
+    return found | {"log_hfc_lfc": mp.log(found["hfc_lfc"])}
