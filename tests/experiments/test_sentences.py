@@ -14,13 +14,15 @@ import pytest
 import scipy.stats
 from hypothesis import given, settings, strategies as st
 
-from oversmoothing import Report
+import oversmoothing
+from oversmoothing import Report, compare
 from oversmoothing.commands.options import wrapped
 from oversmoothing.experiments.inspection.answer import CAUSES, MILD, POST_CAUSES
 from oversmoothing.experiments.intervals import FEWEST
 from oversmoothing.experiments.repeated.growth import DRAWS
 from oversmoothing.simulations.drawing.wording import factor_text
-from tests.experiments.test_compare import signed
+from tests.support.refusals import refuses
+from tests.support.tiny_models import random_pixels, tiny_model
 
 PARTS = [part for parts in CAUSES.values() for part in parts]
 NUMBER = r"([+-]\d+\.\d\d|0\.00)"
@@ -114,10 +116,10 @@ def largest_is_told(report):
     causes = POST_CAUSES if report.placement == "post" else CAUSES
     by = [sum(report.parts[part].sum(0) for part in of) for of in causes.values()]
     by = sorted((each * np.sign(each.mean()) for each in by), key=lambda each: -each.mean())
-    m = len(by[0])
-    apart = [by[0] - each for each in by[1:]]
-    reach = scipy.stats.t.ppf(0.975, m - 1) / m**0.5 if m >= FEWEST else np.inf
-    return all(each.mean() > reach * each.std(ddof=1) for each in apart) if m >= FEWEST else False
+    if (m := len(by[0])) < FEWEST:
+        return False
+    reach = scipy.stats.t.ppf(0.975, m - 1) / m**0.5
+    return all((by[0] - x).mean() > reach * (by[0] - x).std(ddof=1) for x in by[1:])
 
 
 @settings(deadline=None, max_examples=100)
@@ -216,13 +218,14 @@ def test_lines_are_no_wider_than_the_terminal(report, width):
 
 # --- of few inputs: no interval, and how many it takes ---
 
-
 NONE = "at least 5 are needed"
 
 
 @pytest.fixture
-def said(told):
-    return lambda *words: " ".join(told(0, *words).split())
+def said(told, tmp_path):
+    """What a probe of the untrained ViT says."""
+    of = ("probe", "vit-random")
+    return lambda *words: " ".join(told(0, *of, *words, "--out", tmp_path).split())
 
 
 def kept(folder: Path, name: str, *tables: str) -> dict[str, Any]:
@@ -236,7 +239,7 @@ def kept(folder: Path, name: str, *tables: str) -> dict[str, Any]:
 
 def test_loops_of_two_runs_have_no_interval(tmp_path, said):
     """It was 'agrees on collapse in 100 % of 2 runs (95 % 100 to 100)'."""
-    words = ("probe", "vit-random", "loop", "--loops", "20", "--out", tmp_path, "--plot")
+    words = ("loop", "--loops", "20", "--plot")
     few = said(*words, "--count", "2")
     assert kept(tmp_path, "loop", "runs", "predictors")["loops"] == 20
     # The legend of the columns alone names one.
@@ -247,10 +250,9 @@ def test_loops_of_two_runs_have_no_interval(tmp_path, said):
     assert f"100 % of runs (no interval: 3 groups, {NONE}" in more
 
 
-def test_runs_that_all_agree_have_an_interval_with_a_width(tmp_path, said):
+def test_runs_that_all_agree_have_an_interval_with_a_width(said):
     """With the default count it was '100 % of 40 runs (95 % interval 100% to 100%, 10 inputs)'."""
-    words = ("probe", "vit-random", "loop", "--loops", "20", "--out", tmp_path, "--json")
-    found = json.loads(said(*words, "--count", "5"))["scores"]
+    found = json.loads(said("loop", "--loops", "20", "--count", "5", "--json"))["scores"]
     for score in found.values():
         assert (score["blocks"], score["inputs"]) == (6, 5)
         assert 0 <= score["agree_low"] < score["agree_high"] <= 1
@@ -261,40 +263,164 @@ def test_runs_that_all_agree_have_an_interval_with_a_width(tmp_path, said):
 
 def test_flips_scored_on_two_inputs_have_no_interval(tmp_path, said):
     """It was 'R² .89 (.89 to .89)'; the share is Wilson's over the inputs, as many as there are."""
-    words = ("probe", "vit-random", "flips", "--out", tmp_path, "--plot")
-    few = said(*words, "--count", "4")
+    few = said("flips", "--plot", "--count", "4")
     assert few.count(NONE) == 3 and "95 %" not in few
     assert all(row["r2_low"] is None for row in kept(tmp_path, "flips", "scores")["scores"])
-    many = said(*words, "--count", "10")
+    many = said("flips", "--plot", "--count", "10")
     assert ", 10 inputs" in many and ", 5 inputs" in many
 
 
 def test_readings_of_two_images_have_no_interval(tmp_path, said):
     """It was '61.11 [61.11, 61.11]'."""
-    words = ("probe", "vit-random", "readings", "--out", tmp_path)
-    assert f"no interval: 2 inputs, {NONE}" in said(*words, "--count", "2")
-    assert pd.read_csv(tmp_path / "readings.csv")["percent_low"].isna().all()
-    assert "over 5 inputs" in said(*words, "--count", "5")
-    assert pd.read_csv(tmp_path / "readings.csv")["percent_low"].notna().all()
+    for count, words in ((2, f"no interval: 2 inputs, {NONE}"), (5, "over 5 inputs")):
+        assert words in said("readings", "--count", count)
+        low = pd.read_csv(tmp_path / "readings.csv")["percent_low"]
+        assert (low.isna() == (count == 2)).all()
 
 
-def test_few_inputs_say_nothing_of_heads_percentiles_or_tilts(tmp_path, said):
+def test_few_inputs_say_nothing_of_heads_percentiles_or_tilts(tmp_path, said, told):
     """Of three images it was said that no head is told to smooth."""
     words = ("inspect", "vit-random", "--count", "3", "--out", tmp_path)
-    record = json.loads(said(*words, "--json"))
+    record = json.loads(told(0, *words, "--json"))
     assert "no head" not in record["summary"].lower()
     assert all(row["cos_mean_p05"] is None for row in record["layers"])
-    words = ("probe", "vit-random", "tilt", "--count", "1", "--out", tmp_path)
-    few = said(*words)
+    few = said("tilt", "--count", "1")
     assert f"no interval: 1 input, {NONE}" in few and "speaks for is not known" in few
 
 
 def test_stability_shows_the_spread_of_its_random_directions(tmp_path, said):
     """One direction an input was shown as a property of the layer."""
-    words = ("probe", "vit-random", "stability", "--count", "2", "--out", tmp_path, "--plot")
-    assert "r2_jvp_observed" in said(*words)
+    assert "r2_jvp_observed" in said("stability", "--count", "2", "--plot")
     record = kept(tmp_path, "stability", "distances")
     assert record["gaussian_draws"] == DRAWS and record["inputs"] == 2
     spreads = np.array([[row[f"{name}_spread"] for name in ("closed", "observed")]
                         for row in record["layers"]])  # fmt: skip
     assert (spreads > 0).all() and (spreads < 1).all()
+
+
+# --- two reports on the same inputs: the sentence says what the table says, and no more ---
+
+
+def signed(value: float) -> str:
+    text = f"{value:+.2f}"
+    return "0.00" if text[1:] == "0.00" else text
+
+
+OUTCOMES = {"smooths more", "smooths less", "the same", "cannot tell"}
+
+
+def made(name: str, logs: np.ndarray, cosines: np.ndarray, *by: np.ndarray) -> Report:
+    """by: the changes of attention and FFN."""
+    rows = pd.DataFrame({"layer": range(len(logs)), "negative_gains_attention": 0.0})
+    return Report(
+        model=name, tokens=5, images=logs.shape[1], by_layer=rows, logs=logs, cosines=cosines,
+        by_attention=by[0], by_ffn=by[1],
+    )  # fmt: skip
+
+
+def report_of(rng: np.random.Generator, images: int, depth: int, drift: float, name: str) -> Report:
+    """A report whose stack changes ln HFC/LFC by about `drift`, in layers of any sign."""
+    by = rng.normal(drift / depth / 2, 0.3, (2, depth, 1)) + rng.normal(0, 0.02, (2, depth, images))
+    start = rng.normal(0.3, 0.5, (1, images))
+    logs = np.concatenate([start, start + by.sum(0).cumsum(0)])
+    return made(name, logs, rng.uniform(-1, 1, (depth + 1, images)), *by)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_sentence_never_contradicts_the_table(seed):
+    rng = np.random.default_rng(seed)
+    images, depth = int(rng.choice([1, 4, 5, 20])), int(rng.integers(1, 6))
+    other = depth if seed % 4 else depth + 1
+    first = report_of(rng, images, depth, float(rng.normal(0, 1)), "first")
+    second = report_of(rng, images, other, float(rng.normal(0, 1)), "second")
+    found = compare(first, second)
+    end, said = found.table.iloc[-1], found.summary()
+    assert found.outcome in OUTCOMES and signed(end["since_input"]) in said
+    assert found.interval[0] == pytest.approx(end["since_input"])
+    low, high = end["since_input_low"], end["since_input_high"]
+    if images < FEWEST:
+        assert found.outcome == "cannot tell" and "at least 5 are needed" in said
+    elif found.outcome == "cannot tell":
+        assert low <= 0 <= high and "is not known" in said
+    elif found.outcome == "the same":
+        assert low > -MILD and high < MILD and "changes HFC/LFC as first does" in said
+    else:
+        sign = 1 if found.outcome == "smooths less" else -1
+        assert min(sign * low, sign * high) > 0
+        more = re.search(r"^second (smooths|sharpens) (more|less) than first", said)
+        assert more is not None
+        assert (more[1] == "sharpens") == (min(first.change.mean(), second.change.mean()) > 0)
+        assert ((more[1], more[2]) in {("smooths", "more"), ("sharpens", "less")}) == (sign < 0)
+        named = re.search(r"in layer (\d+) \((attention|FFN) ([+-]?[\d.]+)\)", said)
+        if named:
+            row = found.table.set_index("layer").loc[int(named[1])]
+            assert sign * row["log_change_low"] > 0 and sign * row["log_change_high"] > 0
+            assert sign * row["log_change"] == (sign * found.table["log_change"]).max()
+    assert f"{end['first_hfc_lfc']:.3g}" in said and f"{end['second_hfc_lfc']:.3g}" in said
+
+
+def test_differences_are_paired_and_the_intervals_those_of_students_t():
+    """What the inputs have in common cancels: a constant difference is known exactly."""
+    rng = np.random.default_rng(0)
+    one = report_of(rng, 5, 3, 0.0, "one")
+    by_ffn = one.by_ffn - 0.5
+    logs = np.concatenate([one.logs[:1], one.logs[1:] - 0.5 * np.arange(1, 4)[:, None]])
+    other = made("other", logs, one.cosines, one.by_attention, by_ffn)
+    table = compare(one, other).to_frame()
+    assert table["since_input"].to_numpy() == pytest.approx(-0.5 * np.arange(4))
+    assert np.allclose(table["since_input_low"], table["since_input_high"])
+    assert table["log_change_ffn"].iloc[1:].to_numpy() == pytest.approx(-0.5)
+    assert np.allclose(table["log_change_attention"].iloc[1:], 0)
+    difference = np.array([-3.0, 0.0, 1.0, 2.0, 5.0])
+    logs = np.stack([np.zeros(5), difference])
+    none = np.zeros((2, 5))
+    other = made("other", logs, none, difference[None], none[:1])
+    still = made("still", none, none, none[:1], none[:1])
+    # t_4(.975) = 2.776445, s.e. = sqrt(34 / 4) / sqrt(5)
+    mean, low, high = compare(still, other).interval
+    assert (mean, high - mean) == pytest.approx((1.0, 2.776445 * 1.7**0.5), rel=1e-6)
+    assert low < 0 < high and compare(still, other).outcome == "cannot tell"
+    # ln 1.25 = .223
+    for change, outcome in ((-0.3, "smooths more"), (-0.2, "the same"), (0.3, "smooths less")):
+        logs = np.stack([np.zeros(5), np.full(5, change)])
+        assert compare(still, made("other", logs, none, logs[1:], none[:1])).outcome == outcome
+    # Together surely 1, of either layer not surely anything.
+    both = np.stack([difference - 0.5, 1.5 - difference])
+    three = np.zeros((3, 5))
+    other = made("other", np.stack([three[0], both[0], three[0] + 1]), three, both, none)
+    said = compare(made("still", three, three, none, none), other).summary()
+    assert "from no one layer for sure" in said
+
+
+def test_a_model_compared_with_itself_is_the_same_and_inputs_must_agree():
+    model = tiny_model()
+    report = oversmoothing.inspect(model, random_pixels(5))
+    found = compare(report, report)
+    assert found.outcome == "the same" and found.interval == (0.0, 0.0, 0.0)
+    assert "difference is 0.00" in found.summary() and "measurably" not in found.summary()
+    said, other = "5 images, ViT, ord on 3 images: inspect both on the same", random_pixels(3)
+    refuses(said, compare, report, oversmoothing.inspect(model, other))
+
+
+def test_a_comparison_is_saved_whole(tmp_path):
+    first, *others = (
+        oversmoothing.inspect(tiny_model(depth=depth), random_pixels(4)) for depth in (2, 2, 3)
+    )
+    for other in others:
+        found = compare(first, other)
+        files = found.save(tmp_path)
+        kinds = ("csv", "html", "json", "pdf", "png", "txt")
+        assert {path.name for path in tmp_path.iterdir()} == {f"compare.{kind}" for kind in kinds}
+        written = json.loads(files["json"].read_text())
+        assert written["summary"] == found.summary() and written["outcome"] == found.outcome
+        assert len(written["layers"]) == len(pd.read_csv(files["csv"])) == len(found.table)
+    assert list(found.table["layer"]) == [0, 2] and list(found.table["second_layer"]) == [0, 3]
+    assert "The depths differ" in found.words()
+
+
+def test_two_models_are_compared_at_the_command_line(tmp_path, told):
+    words = ["inspect", "vit-random", "vit-random", "--count", "5"]
+    printed = told(0, *words, "--out", tmp_path)
+    assert "changes HFC/LFC as" in printed and "wrote" in printed
+    assert (tmp_path / "inspect" / "vit-random, vit-random" / "compare.json").exists()
+    assert json.loads(told(0, *words, "--out", tmp_path, "--json"))["inputs"] == 5

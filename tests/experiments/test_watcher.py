@@ -1,11 +1,14 @@
 """Watching a training changes nothing of it, and what is recorded is what the model did."""
 
 import gc
+import json
 import warnings
 import weakref
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import Tensor, nn
@@ -32,6 +35,11 @@ def one():
         yield
 
 
+def watched(model: nn.Module, **options: object) -> Watcher:
+    """At every step, whatever it costs."""
+    return Watcher(model, every=1, budget=None, **options)
+
+
 def cosine(X: Tensor, keep: Tensor) -> float:
     """The mean cosine of the kept tokens, the mean over the inputs."""
     kept = zip(X.detach(), keep.bool(), strict=True)
@@ -39,7 +47,7 @@ def cosine(X: Tensor, keep: Tensor) -> float:
 
 
 def trained(
-    *, every: int | None, steps: int = 4, accumulate: int = 1, autocast: bool = False, **options
+    *, every: int | None, steps: int = 4, accumulate: int = 1, autocast: bool = False
 ) -> tuple[list[Tensor], nn.Module, Watcher | None]:
     """The losses of a few steps on digits, dropout and all; every=None: nobody watches."""
     torch.manual_seed(0)
@@ -47,7 +55,7 @@ def trained(
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     data, losses = digits().train, []
-    watcher = None if every is None else Watcher(model, every=every, budget=None, **options)
+    watcher = None if every is None else Watcher(model, every=every, budget=None)
     number = 0
     for _ in range(steps):
         for _ in range(accumulate):
@@ -85,7 +93,7 @@ def test_what_is_recorded_is_the_stream_and_the_spectrum_of_that_moment():
     """Against the metrics of the hidden states that the library itself gives."""
     torch.manual_seed(0)
     model = tiny("vit").train()
-    with Watcher(model, every=1, inputs=3, budget=None) as watcher:
+    with watched(model, inputs=3) as watcher:
         found = model(pixels(5), output_hidden_states=True).hidden_states
         hidden = [X.detach() for X in found]
         table = watcher.to_frame()
@@ -114,7 +122,7 @@ def test_what_is_recorded_is_the_stream_and_the_spectrum_of_that_moment():
 @pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
 def test_padding_counts_for_nothing(family):
     model, batch = tiny(family).train(), tokens((7, 4))
-    with Watcher(model, every=1, inputs=2, mode="any", budget=None) as watcher:
+    with watched(model, inputs=2, mode="any") as watcher:
         model.eval()
         hidden = model(**batch, output_hidden_states=True).hidden_states
     table = watcher.to_frame()
@@ -129,7 +137,7 @@ def test_padding_of_pytorch_s_modules_counts_for_nothing(part, masked):
     torch.manual_seed(0)
     model = nn.Transformer(8, 2, 2, 2, 16, batch_first=True)
     states, padding = torch.randn(2, 3, 6, 8), torch.arange(6) >= torch.tensor([2, 4, 6])[:, None]
-    with Watcher(model, blocks=f"{part}.layers", every=1, budget=None) as watcher:
+    with watched(model, blocks=f"{part}.layers") as watcher:
         model(*states, **{masked: padding})
     own = masked.startswith("src") == (part == "encoder")
     keep = ~padding if own else torch.ones_like(padding)
@@ -145,7 +153,7 @@ def test_a_decoder_without_a_mask_has_not_its_encoder_s(length):
         sizes |= {f"{part}_ffn_dim": 8, f"{part}_attention_heads": 2}
     model = BartModel(BartConfig(vocab_size=20, max_position_embeddings=8, **sizes)).train()
     ids, mask = torch.arange(3, 15).reshape(2, 6), torch.tensor([[1] * 6, [1] * 3 + [0] * 3])
-    with Watcher(model, blocks="decoder.layers", every=1, budget=None) as watcher:
+    with watched(model, blocks="decoder.layers") as watcher:
         seen = model(ids, mask, ids[:, :length], output_hidden_states=True).decoder_hidden_states
     mean = float(metrics(seen[0].detach().double())["cos_mean"].mean())
     assert watcher.to_frame()["cos_mean"][0] == pytest.approx(mean, rel=1e-9)
@@ -157,7 +165,7 @@ def test_tokens_that_lie_before_inputs_are_tokens_all_the_same(lengths):
     model = built("XLNet").train()
     ids = torch.arange(3, 21).reshape(3, 6)
     mask = (torch.arange(6) < torch.tensor(lengths)[:, None]).long()
-    with Watcher(model, every=1, inputs=2, budget=None, spectra=False) as watcher:
+    with watched(model, inputs=2, spectra=False) as watcher:
         found = model(ids, attention_mask=mask, output_hidden_states=True).hidden_states
     table = watcher.to_frame()
     means = [cosine(X[:2], mask[:2]) for X in found[:-1]]
@@ -167,10 +175,7 @@ def test_tokens_that_lie_before_inputs_are_tokens_all_the_same(lengths):
 
 def test_the_mode_chooses_the_passes():
     model = tiny("vit")
-    with (
-        Watcher(model, every=1, budget=None) as train,
-        Watcher(model, every=1, mode="eval", budget=None) as evaluation,
-    ):
+    with watched(model) as train, watched(model, mode="eval") as evaluation:
         model.eval()(pixels())
         assert train.to_frame().empty and set(evaluation.to_frame()["mode"]) == {"eval"}
         model.train()(pixels())
@@ -189,7 +194,7 @@ def test_a_step_in_which_no_pass_was_seen_is_said_once():
 def test_nothing_of_the_graph_stays_alive_and_the_hooks_come_off():
     model = tiny("vit").train()
     before = hooks(model)
-    with Watcher(model, every=1, budget=None) as watcher:
+    with watched(model) as watcher:
         counts = []
         for _ in range(3):
             scores = model(pixels()).logits
@@ -210,7 +215,7 @@ def test_nothing_of_the_graph_stays_alive_and_the_hooks_come_off():
 
 def test_an_interrupted_pass_leaves_nothing_behind():
     model = tiny("vit").train()
-    with Watcher(model, every=1, budget=None) as watcher:
+    with watched(model) as watcher:
         second = list(describe(model).layers)[1].block
         handle = second.register_forward_pre_hook(lambda *_: 1 / 0)
         refuses("", lambda: model(pixels()), error=ZeroDivisionError)
@@ -223,10 +228,7 @@ def test_any_module_is_watched_by_its_blocks_and_a_described_one_with_its_spectr
     model = Stack().train()
     batch = torch.randn(4, 5, 6, generator=torch.Generator().manual_seed(0))
     described = describe(model)
-    with (
-        Watcher(model, blocks="floors", every=1, budget=None) as bare,
-        Watcher(described, every=1, budget=None) as known,
-    ):
+    with watched(model, blocks="floors") as bare, watched(described) as known:
         model(batch)
     left, right = bare.to_frame(), known.to_frame()
     assert left["log_hfc_lfc"].equals(right["log_hfc_lfc"])
@@ -234,30 +236,19 @@ def test_any_module_is_watched_by_its_blocks_and_a_described_one_with_its_spectr
 
 
 def test_a_block_that_runs_many_times_is_seen_each_time():
-    class Again(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = Stack(depth=1)
-
+    class Again(Stack):
         def forward(self, x):
-            x = self.inner.embed(x)
+            x = self.embed(x)
             for _ in range(3):
-                x = self.inner.floors[0](x)
+                x = self.floors[0](x)
             return x
 
-    model = Again()
-    with Watcher(model, blocks=[model.inner.floors[0]] * 3, every=1, budget=None) as watcher:
+    model = Again(depth=1)
+    with watched(model, blocks=[model.floors[0]] * 3) as watcher:
         for _ in range(2):
             model(torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(0)))
             watcher.step()
     assert list(watcher.to_frame()["layer"]) == [0, 1, 2, 3] * 2
-
-
-def test_the_digits_models_of_the_project_are_watched():
-    model = tiny_model().train()
-    with Watcher(model, every=1, budget=None) as watcher:
-        model(digits().train.pixels[:4])
-    assert len(watcher.to_frame()) == 3 and watcher.to_frame()["h_abs_max"].notna().sum() == 2
 
 
 @pytest.mark.filterwarnings("ignore:Guards may run slower")  # of torch, on Python 3.13.0
@@ -279,13 +270,15 @@ def test_a_compiled_model_is_watched_by_a_pass_of_its_own_and_computes_the_same(
     assert alone[0] == seen[0] and seen[1] == [0] * 3 + [2] * 3
 
 
-def test_a_stream_that_is_not_finite_is_recorded_as_such():
-    model = tiny("vit").train()
-    batch = pixels()
-    batch[0, 0, 0, 0] = torch.inf
-    with Watcher(model, every=1, budget=None) as watcher:
-        model(batch)
-    assert watcher.to_frame()["cos_mean"].isna().all()
+def test_the_project_s_own_models_are_watched_and_a_stream_that_is_not_finite_recorded_as_such():
+    infinite = pixels()
+    infinite[0, 0, 0, 0] = torch.inf
+    for model, batch in ((tiny_model(), digits().train.pixels[:4]), (tiny("vit"), infinite)):
+        with watched(model.train()) as watcher:
+            model(batch)
+        table = watcher.to_frame()
+        assert table["cos_mean"].isna().all() == (batch is infinite)
+        assert len(table) == 3 and table["h_abs_max"].notna().sum() == 2
 
 
 def test_a_budget_that_is_spent_puts_a_watch_off_and_takes_spectra_in_turn(monkeypatch):
@@ -325,3 +318,149 @@ def test_the_numbers_are_saved_whole(tmp_path):
     assert lines[0].startswith("step,layer,mode,inputs,log_hfc_lfc") and len(lines) == 1 + 2 * 3
     step, said = watcher.take()
     assert step == 2 and "oversmoothing/layer_0/hfc_lfc" in said and watcher.take() is None
+
+
+# --- the guide's five lines in a script of each trainer, with its own logger ---
+
+
+MISSING = "the extra `training` is not installed: pip install 'oversmoothing[training]'"
+LAYERS = 3
+
+
+def small_vit() -> nn.Module:
+    sizes = {"image_size": 8, "patch_size": 2, "num_channels": 1, "num_labels": 10}
+    return tiny("vit", num_hidden_layers=LAYERS, **sizes).train()
+
+
+def examples(count: int = 128) -> list[dict[str, torch.Tensor]]:
+    data = digits().train
+    return [{"pixel_values": data.pixels[k, None], "labels": data.labels[k]} for k in range(count)]
+
+
+def scalars(folder) -> dict[str, list[int]]:
+    """The tags of TensorBoard's files with the steps at which they stand."""
+    accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator", reason=MISSING
+    )
+    found = {}
+    for path in folder.rglob("events.*"):
+        read = accumulator.EventAccumulator(str(path))
+        read.Reload()
+        for tag in read.Tags()["scalars"]:
+            found[tag] = [event.step for event in read.Scalars(tag)]
+    return found
+
+
+def hugging_face(folder, *, watch: bool, **settings):
+    from transformers import Trainer, TrainingArguments
+
+    model = small_vit()
+    arguments = TrainingArguments(
+        str(folder), per_device_train_batch_size=16, max_steps=5, logging_steps=1, seed=1,
+        report_to="tensorboard" if watch else "none", save_strategy="no", disable_tqdm=True,
+        use_cpu=True, **settings,
+    )  # fmt: skip
+    trainer = Trainer(model, arguments, train_dataset=examples(), eval_dataset=examples(32))
+    watcher = None
+    if watch:
+        watcher = Watcher(model, every=2, budget=None)
+        trainer.add_callback(watcher.hugging_face(trainer))
+    trainer.train()
+    return trainer, watcher
+
+
+ALL_AT_ONCE = {
+    "bf16": True, "gradient_accumulation_steps": 2, "eval_strategy": "steps", "eval_steps": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", [{}, ALL_AT_ONCE], ids=["plain", "all at once"])
+def test_in_a_hugging_face_trainer(tmp_path, monkeypatch, settings):
+    pytest.importorskip("accelerate", reason=MISSING)
+    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "board"))
+    alone, _ = hugging_face(tmp_path / "a", watch=False, **settings)
+    trainer, watcher = hugging_face(tmp_path / "b", watch=True, **settings)
+    table = watcher.to_frame()
+    assert list(table["step"].unique()) == [0, 2, 4] and len(table) == 3 * (LAYERS + 1)
+    assert set(table["mode"]) == {"train"} and table["h_abs_max"].notna().sum() == 3 * LAYERS
+    losses = [
+        [row["loss"] for row in each.state.log_history if "loss" in row]
+        for each in (alone, trainer)
+    ]
+    assert losses[0] == losses[1] and len(losses[0]) == 5
+    tags = scalars(tmp_path / "board")
+    assert tags["train/oversmoothing/layer_3/hfc_lfc"] == [0, 2, 4]
+    assert not any(module._forward_hooks for module in trainer.model.modules())
+
+
+def lightning_script(folder, *, watch: bool, loggers: list, **settings):
+    import lightning
+
+    class Digits(lightning.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = small_vit()
+            self.losses: list[float] = []
+
+        def training_step(self, batch, _):
+            scores = self.model(batch["pixel_values"]).logits
+            loss = functional.cross_entropy(scores, batch["labels"])
+            self.losses.append(float(loss.detach()))
+            return loss
+
+        def configure_optimizers(self):
+            return torch.optim.AdamW(self.parameters(), lr=1e-3)
+
+    lightning.seed_everything(1, verbose=False)
+    module = Digits()
+    watcher = Watcher(module.model, every=2, budget=None) if watch else None
+    trainer = lightning.Trainer(
+        max_steps=5, accelerator="cpu", default_root_dir=folder, enable_progress_bar=False,
+        enable_model_summary=False, enable_checkpointing=False, logger=loggers or False,
+        callbacks=[watcher.lightning()] if watcher else [], **settings,
+    )  # fmt: skip
+    data = torch.utils.data.DataLoader(examples(), batch_size=8, shuffle=True)
+    trainer.fit(module, data)
+    return module, watcher
+
+
+@pytest.mark.filterwarnings("ignore:The 'train_dataloader' does not have many workers")
+@cases("settings", {}, {"precision": "bf16-mixed", "accumulate_grad_batches": 2}, ids=str)
+def test_in_lightning(tmp_path, settings):
+    pytest.importorskip("lightning", reason=MISSING)
+    from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+
+    alone, _ = lightning_script(tmp_path, watch=False, loggers=[], **settings)
+    loggers = [CSVLogger(tmp_path / "csv"), TensorBoardLogger(tmp_path / "board")]
+    module, watcher = lightning_script(tmp_path, watch=True, loggers=loggers, **settings)
+    table = watcher.to_frame()
+    assert list(table["step"].unique()) == [0, 2, 4] and len(table) == 3 * (LAYERS + 1)
+    assert alone.losses == module.losses and len(alone.losses) >= 5
+    assert scalars(tmp_path / "board")["oversmoothing/layer_3/cos_mean"] == [0, 2, 4]
+    written = pd.read_csv(next((tmp_path / "csv").rglob("metrics.csv")))
+    said = written["oversmoothing/layer_2/effective_rank"].dropna()
+    assert list(said) == pytest.approx(list(table.query("layer == 2")["effective_rank"]))
+    assert not any(each._forward_hooks for each in module.modules())
+
+
+def test_the_guide_shows_the_lines_that_run_here():
+    page = (Path(__file__).parents[2] / "docs/guide/train.md").read_text("utf-8")
+    here = Path(__file__).read_text("utf-8")
+    for line in ("trainer.add_callback(watcher.hugging_face(trainer))", "[watcher.lightning()]"):
+        assert line in page and here.count(line) > 1
+
+
+def test_a_callback_takes_the_hooks_off_when_lightning_fails(tmp_path):
+    pytest.importorskip("lightning", reason=MISSING)
+    model = small_vit()
+    watcher = Watcher(model)
+    watcher.lightning().on_exception(None, None, ValueError())
+    assert not any(each._forward_hooks for each in model.modules())
+
+
+def test_the_record_is_plain_numbers():
+    model = small_vit()
+    with watched(model) as watcher:
+        model(digits().train.pixels[:4, None])
+    _, said = watcher.take()
+    assert json.loads(json.dumps(said)).keys() == said.keys()
