@@ -5,7 +5,6 @@ import re
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from playwright.sync_api import Locator, Page
@@ -15,7 +14,7 @@ from oversmoothing.experiments.inspection.budget import Plan
 from oversmoothing.experiments.inspection.report import cell
 from oversmoothing.experiments.inspection.sentences import NARROW, WIDE
 from oversmoothing.simulations.drawing.web_page import as_data, typeset
-from tests.support.browser import DESKTOP, PHONE, opened
+from tests.support.browser import DESKTOP, LOADED, PHONE, every_screen, opened
 from tests.support.cases import cases
 from tests.support.made_models import made, sharing
 from tests.support.tiny_models import random_pixels, tiny_model
@@ -61,19 +60,14 @@ def written(value: float) -> str:
 
 def cells(page: Page, table: str) -> list[list[str]]:
     """The text of a table's body, row by row as it stands."""
-    found = page.evaluate(
-        "(id) => Array.from(document.getElementById(id).tBodies[0].rows, (row) => "
-        "Array.from(row.cells, (cell) => cell.textContent))",
-        table,
-    )
-    return [[str(text) for text in row] for row in found]
+    return list(page.evaluate(ROWS, table))
 
 
 UNFOLD = "() => document.querySelectorAll('details').forEach((each) => { each.open = true; })"
-LOADED = (
-    "() => Array.from(document.images).map((image) => image.naturalWidth > 0 && "
-    "image.alt.length > 20)"
-)
+VALUES = """() => Array.from(document.querySelectorAll("#values > div"),
+  (pair) => [pair.dataset.name, pair.lastChild.textContent])"""
+ROWS = """(id) => Array.from(document.getElementById(id).tBodies[0].rows,
+  (row) => Array.from(row.cells, (cell) => cell.textContent))"""
 # The corners of the first line of a chart, and its ticks: place and text.
 CURVE = """(key) => {
   const svg = document.querySelector(`svg[data-key=${key}]`);
@@ -96,24 +90,15 @@ def in_map(page: Page, layer: int, head: int) -> Locator:
 
 def shown(page: Page) -> dict[str, str]:
     """What stands below the slider, by the name of its column."""
-    return dict(
-        page.evaluate(
-            "() => Array.from(document.querySelectorAll('#values > div'), (pair) => "
-            "[pair.dataset.name, pair.lastChild.textContent])"
-        )
-    )
+    return dict(page.evaluate(VALUES))
 
 
 def test_tables_have_the_numbers_of_the_report(chromium, pages):
     for report, path in pages.values():
         with opened(chromium, path) as work:
-            for table, columns in (
-                ("by-layer", report.short_table()),
-                ("by-layer-whole", report.short_table(wide=True)),
-            ):
-                expected = [
-                    [str(int(row[0])), *map(written, row[1:])] for row in columns.to_numpy(float)
-                ]
+            for table, wide in (("by-layer", False), ("by-layer-whole", True)):
+                rows = report.short_table(wide=wide).to_numpy(float)
+                expected = [[str(int(row[0])), *map(written, row[1:])] for row in rows]
                 assert cells(work.page, table) == expected
             if not report.heads.empty:
                 rows = cells(work.page, "by-head")
@@ -151,11 +136,11 @@ def test_the_slider_moves_the_layer_and_shows_its_row_of_the_table(chromium, pag
 
 def test_curves_go_through_the_values_of_their_layers(chromium, pages):
     """Two ticks give the scale of an axis, and every corner of a line the value back."""
-    report, path = pages["image"]
-    with opened(chromium, path) as work:
-        named = {"cosine": "cos_mean", "rank": "effective_rank", "ratio": "log_hfc_lfc"}
-        for key, column in named.items():
-            d, ticks = work.page.evaluate(CURVE, key)
+    named = {"cosine": "cos_mean", "rank": "effective_rank", "ratio": "log_hfc_lfc"}
+    for report, path in (pages["image"], pages["bare"]):
+        with opened(chromium, path) as work:
+            curves = {key: work.page.evaluate(CURVE, key) for key in named}
+        for key, (d, ticks) in curves.items():
             (y0, low), (y1, high) = ticks[0], ticks[-1]
             ends = [float(text.replace("−", "-")) for text in (low, high)]
             if key == "ratio":
@@ -164,7 +149,7 @@ def test_curves_go_through_the_values_of_their_layers(chromium, pages):
             values = ends[0] + (drawn - y0) / (y1 - y0) * (ends[1] - ends[0])
             # Places are written to a tenth of the 104 units of the axis.
             error = 0.06 / 104 * abs(ends[1] - ends[0])
-            assert np.abs(values - report.table[column]).max() <= error
+            assert np.abs(values - report.table[named[key]]).max() <= error
 
 
 def test_bars_add_up_to_the_change_of_their_layer(chromium, pages):
@@ -200,8 +185,7 @@ def test_the_pointer_says_the_values_of_a_layer_and_a_click_chooses_it(chromium,
         assert said.inner_text().startswith(f"Layer 0: cosine {written(mean[0])}")
         work.page.mouse.move(box["x"] + 5, box["y"] - 5)
         assert said.inner_text().startswith(f"Layer {last}: cosine {written(mean[last])}")
-        place = {"x": box["width"] * (42 + 244 / last) / 300, "y": 20.0}
-        chart.click(position={"x": place["x"], "y": place["y"]})
+        chart.click(position={"x": box["width"] * (42 + 244 / last) / 300, "y": 20.0})
         assert work.page.locator("#layer").input_value() == "1"
 
 
@@ -304,8 +288,8 @@ def test_blue_smooths_in_the_map(chromium, pages, tmp_path):
     change = report.heads["log_change"]
     told = replace(report, heads=report.heads.assign(log_change_low=change, log_change_high=change))
     with opened(chromium, told.save(tmp_path)["html"]) as work:
-        for layer, head, value in zip(
-            report.heads["layer"], report.heads["head"], change, strict=True
+        for layer, head, value in told.heads[["layer", "head", "log_change"]].itertuples(
+            index=False
         ):
             style = in_map(work.page, layer, head).get_attribute("style") or ""
             assert ("--smooths" if value < 0 else "--sharpens") in style
@@ -344,18 +328,13 @@ def test_tokens_are_marked_on_the_image_and_in_the_words(chromium, pages):
                         assert subs == ["" if c < 0 else str(c + 1) for c in rows["cluster"]]
 
 
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_can_read_the_page_and_it_asks_for_nothing(chromium, pages, size, scheme):
+@every_screen
+def test_all_can_read_the_page_and_it_asks_for_nothing(chromium, pages, screen):
     for kind, (_, path) in pages.items():
-        with opened(chromium, path, size=size, color_scheme=scheme) as work:
-            web = work.page
-            web.evaluate(UNFOLD)
-            assert not work.faults(), kind
-            assert web.evaluate("() => document.documentElement.scrollWidth") <= size[0]
-            loaded = web.evaluate(LOADED)
-            assert loaded == [True] * (1 if kind == "bare" else 2)
-            assert not work.complaints and not work.outside()
+        with opened(chromium, path, **screen) as work:
+            work.page.evaluate(UNFOLD)
+            work.readable()
+            assert work.page.evaluate(LOADED) == [True] * (1 if kind == "bare" else 2)
 
 
 def test_without_scripts_the_tables_and_pictures_stand(chromium, pages):
@@ -403,12 +382,3 @@ def test_words_cannot_leave_the_data_of_a_page():
 )
 def test_a_cell_has_its_text_and_all_its_digits(value, text, exact):
     assert cell(value) == {"text": text, "value": exact}
-
-
-def test_charts_need_no_more_than_two_layers_to_be_drawn(chromium, pages):
-    report, path = pages["bare"]
-    assert len(report.table) == 2
-    with opened(chromium, path) as work:
-        d = work.page.locator("svg[data-key=rank] .series").first.get_attribute("d")
-        assert d is not None and d.count("L") == 1
-        assert pd.notna(report.table["effective_rank"]).all() and not work.complaints

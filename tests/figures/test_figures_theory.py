@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import matplotlib as mpl
 import numpy as np
@@ -22,11 +23,12 @@ from oversmoothing.paper_figures.figures import (
     lambda_plane,
     loops,
     metrics_against_depth,
+    phase_diagram,
     regions,
     rotation,
     stream_mixing,
 )
-from oversmoothing.paper_figures.figures.regions import CELLS, PANELS, Panel, span
+from oversmoothing.paper_figures.figures.regions import PANELS, Panel
 from oversmoothing.simulations.drawing.picture import (
     FULL_WIDTH,
     KINDS,
@@ -36,6 +38,11 @@ from oversmoothing.simulations.drawing.picture import (
     page_width,
     plot_log,
 )
+from oversmoothing.simulations.sweep import phase_diagram as diagram
+from oversmoothing.simulations.sweep.config import PARAMETERS, Config, make_config
+from oversmoothing.simulations.sweep.points import Points
+from oversmoothing.simulations.sweep.runner import run_sweep
+from oversmoothing.simulations.sweep.store import read_table
 from oversmoothing.theory.proofs.ledger import claims
 from oversmoothing.theory.support.errors import RequirementError
 from tests.figures import pictures
@@ -52,15 +59,6 @@ def test_the_rank_collapses_by_its_own_rate_and_the_caption_says_where(small):
     assert rank == pytest.approx(run["log_r_sigma"].iloc[0], abs=1e-3)
     caption = metrics_against_depth.words(data)
     assert "rank collapse without smoothing" in caption and "SMOOTHING" in caption
-
-
-def test_runs_agree_with_the_discs_away_from_their_boundary(small):
-    runs = small["lambda_plane"].query("kind == 'run'")
-    off = runs[runs["measured"] != runs["predicted"]]
-    assert (off["log_rate"].abs() * (lambda_plane.DEPTH // 2) < 2 * lambda_plane.DECAY).all()
-    assert set(runs["measured"]) == {"SMOOTHING", "NON_SMOOTHING"}
-    inside = np.hypot(runs["re"] + 0.5, runs["im"]) <= 0.5
-    assert inside.sum() > 10 and (runs[inside]["measured"] == "NON_SMOOTHING").all()
 
 
 def test_captions_count_what_the_table_holds(small):
@@ -96,11 +94,6 @@ def points_of(table: pd.DataFrame, panel: Panel) -> pd.DataFrame:
     return table[(table["kind"] == "point") & (table["claim"] == panel.claim)]
 
 
-def test_every_panel_is_a_statement_of_the_ledger():
-    names = [panel.claim for panel in PANELS]
-    assert len(names) == len(set(names)) and set(names) <= set(claims())
-
-
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel.claim)
 def test_points_are_as_the_region_says_and_a_larger_region_is_noticed(
     panel, small, monkeypatch, tmp_path
@@ -118,23 +111,13 @@ def test_points_are_as_the_region_says_and_a_larger_region_is_noticed(
     assert not regions.agrees(points_of(table, panel)).all()
 
 
-def test_bands_are_the_region(small):
-    """Of psi: the share of the square in which psi^2 (1 + a) < 2, within the cells' size."""
-    table = small["regions"]
-    bands = table[(table["kind"] == "band") & (table["claim"] == "P-2401.04301v1-psi")]
-    held = bands[bands["said"] == "holds"]
-    area = float((held["high"] - held["low"]).sum()) * 2 / CELLS
-    # sqrt(2/(1 + a)) below 3, a from -7/9: 3 * 2/9 + 2 sqrt 2 (sqrt 2 - sqrt(2/9)).
-    wanted = 3 * 2 / 9 + 2 * 2**0.5 * (2**0.5 - (2 / 9) ** 0.5)
-    assert area == pytest.approx(wanted, abs=2 * 3 / CELLS / 2)
-    assert span(-1, 1)[0] == regions.Fraction(-47, 48)
-
-
-def test_the_caption_counts_points_that_disagree(small):
+def test_every_panel_is_a_statement_of_the_ledger_whose_disagreeing_points_are_counted(small):
+    names = [panel.claim for panel in PANELS]
+    assert len(names) == len(set(names)) and set(names) <= set(claims())
     altered = small["regions"].copy()
     place = altered.index[(altered["kind"] == "point") & (altered["checked"] == "holds")][0]
     altered.loc[place, "checked"] = "fails"
-    first = PANELS[0].claim
+    first = names[0]
     assert f"{first}: 60 of 60" in regions.words(small["regions"])
     assert f"{first}: 59 of 60" in regions.words(altered)
 
@@ -166,9 +149,7 @@ def test_costs_say_every_exponent_and_multiple():
 
 
 def test_a_certificate_that_would_be_false_is_no_timing(monkeypatch):
-    def contradicted(case):
-        raise RequirementError("the checker contradicts what was to be certified")
-
+    contradicted = Mock(side_effect=RequirementError("contradicts what was to be certified"))
     monkeypatch.setattr(costs, "make_certificate", contradicted)
     refuses("contradicts", costs.proof_rows, 4, 0, error=RequirementError)
 
@@ -216,11 +197,9 @@ def given(table: pd.DataFrame, draw: Callable[[pd.DataFrame], Figure]) -> PaperF
 
 
 def test_a_figure_that_fails_leaves_earlier_files_alone(tmp_path):
-    def fail(data):
-        raise InputError("nothing to draw")
-
     (tmp_path / "x.csv").write_text("earlier")
-    refuses("", lambda: given(pd.DataFrame({"a": [1]}), fail).make(Context(tmp_path), tmp_path))
+    own = given(pd.DataFrame({"a": [1]}), Mock(side_effect=InputError("nothing to draw")))
+    refuses("nothing to draw", own.make, Context(tmp_path), tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]
     assert (tmp_path / "x.csv").read_text() == "earlier"
 
@@ -253,14 +232,119 @@ def test_pictures_come_in_the_kinds_and_for_the_page_that_were_asked_for(tmp_pat
 
 def test_the_command_offers_every_kind_and_page(told):
     assert set(pages.KINDS) == set(KINDS) and set(pages.PAGES) == set(WIDTHS)
-    for words, said in (
-        (["--format", "gif"], "no format 'gif'"),
-        (["--width", "3"], "no page '3'"),
-    ):
-        assert said in told(2, "figures", "--list", *words)
+    assert "no format 'gif'" in told(2, "figures", "--list", "--format", "gif")
+    assert "no page '3'" in told(2, "figures", "--list", "--width", "3")
 
 
 def test_all_names_every_figure_and_none_draws_none(capsys):
     assert main(["figures", "all", "--list"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(FIGURES)
     assert main(["figures"]) == 2 and capsys.readouterr().out == ""
+
+
+# --- phase diagrams ---
+
+
+def swept(folder: Path, config: Config) -> pd.DataFrame:
+    return read_table(run_sweep(config, folder)).to_pandas()
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    fixed = {"n": 6, "d": 4, "depth": 400, "value": "interval", "low": -0.5}
+    axes = {"attention": ["softmax", "symmetric_psd"], "temperature": [0.3, 1.0, 3.0]}
+    axes |= {"high": [-0.7, -0.1, 0.8], "seed": [0, 1, 2, 3]}
+    config = make_config({"measures": ["ratio"], "fixed": fixed, "axes": axes})
+    return swept(tmp_path_factory.mktemp("sweep"), config)
+
+
+def test_runs_do_as_their_verdict_says_or_are_too_slow_to_tell(table):
+    found = diagram.cells(table, "temperature", "high")
+    assert found["runs"].sum() == (table["status"] != "error").sum() == 48
+    failed = found[found["y"] == -0.7]  # low = -0.5 exceeds it
+    assert (failed["errors"] == 8).all() and failed["share"].isna().all()
+    assert (found["agree"] + found["slow"] == found["runs"]).all()
+    turned = table.assign(verdict=table["verdict"].replace("SMOOTHING", "NON_SMOOTHING"))
+    wrong = diagram.cells(turned, "temperature", "high")
+    assert wrong["agree"].sum() < wrong["runs"].sum() - 5
+    words = diagram.caption(found)
+    assert f"{found['agree'].sum()} of 48 runs" in words and "24 points failed" in words
+
+
+def test_several_heads_have_no_floor_to_be_judged_by(tmp_path):
+    fixed = {"n": 4, "d": 3, "depth": 50, "heads": 2}
+    config = make_config({"fixed": fixed, "axes": {"scale": [0.5, 2.0]}})
+    found = diagram.cells(swept(tmp_path, config), "scale", "heads")
+    assert found["runs"].sum() == 0 and "do as their verdict" not in diagram.caption(found)
+
+
+def test_axes_that_are_not_there_are_refused(table):
+    refuses(r"no axis 'radius'.*temperature", diagram.cells, table, "radius", "high")
+    refuses("must differ", diagram.cells, table, "high", "high")
+    many = pd.concat([table.assign(seed=k) for k in range(diagram.MAX_PANELS + 1)])
+    refuses("panels", diagram.cells, many, "temperature", "high", "seed")
+
+
+@pytest.mark.parametrize("panel, measured", [(None, False), ("attention", True)])
+def test_a_phase_diagram_is_drawn_of_any_sweep(table, tmp_path, panel, measured):
+    given = table if measured else table.drop(columns=["slope", "log_hfc_lfc"])
+    found = diagram.cells(given, "temperature", "high", panel)
+    figure = diagram.draw(found)
+    meshes = [axis for axis in figure.axes if axis.get_xlim()[1] == 3.0]
+    assert len(meshes) == (2 if measured else 1) * (2 if panel else 1)
+    once = diagram.write(found, tmp_path / "a", "x", "x")
+    again = diagram.write(found, tmp_path / "b", "x", "x")
+    assert {p.suffix for p in once} == {".png", ".pdf", ".csv", ".txt"}
+    for one, other in zip(once, again, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_the_command_draws_what_it_swept(tmp_path, capsys):
+    file = tmp_path / "a.toml"
+    file.write_text(
+        "[fixed]\nn = 4\nd = 2\ndepth = 20\n[axes]\nscale = [0.5, 2.0]\ntemperature = [1.0, 2.0]"
+    )
+
+    def run(*words):
+        return main(["sweep", str(file), "--out", str(tmp_path), *words])
+
+    assert run("--figure", "scale", "temperature") == 0
+    assert (tmp_path / "sweeps" / "a" / "phase_diagram.png").read_bytes().startswith(b"\x89PNG")
+    assert "Share of SMOOTHING" in capsys.readouterr().out
+    assert run("--figure", "scale") == 2
+    assert "two axes" in capsys.readouterr().err
+
+
+def test_the_figure_of_the_page_is_the_packaged_example(small):
+    whole = phase_diagram.configuration(0)
+    assert not set(whole.axes["seed"]) & set(phase_diagram.configuration(1).axes["seed"])
+    assert len(Points(whole)) < 10_000
+    table = small["phase_diagram"]
+    assert set(table["panel"]) == {0.0, 1.0}
+    # The caption counts what is drawn; the cells that are not are named as the table's.
+    said, drawn = phase_diagram.words(table), table[table["y"] > 0]
+    assert len(drawn) < len(table) and " Below: " not in said and "W_Q W_K^T" in said
+    assert f"{drawn['points'].sum():,} points in {len(drawn):,} cells" in said
+    assert f"of {drawn['runs'].sum():,} runs of one head" in said
+    assert f"{len(table) - len(drawn):,} cells with high of at most 0" in said
+    assert table["runs"].sum() > 20
+
+
+def test_ticks_are_few_and_short_and_words_are_the_fields():
+    temperatures = list(np.geomspace(0.1, 10, 13))
+    shown = [diagram.label_of(temperatures[k]) for k in diagram.shown_ticks(temperatures)]
+    assert shown == ["0.1", "1", "10"]
+    highs = list(np.linspace(-1, 1, 11))
+    assert [diagram.label_of(highs[k]) for k in diagram.shown_ticks(highs)] == ["−1", "0", "1"]
+    assert list(diagram.shown_ticks(["a", "b"])) == [0, 1]
+    assert len(diagram.shown_ticks(list(range(8)))) <= 8
+    assert all(name in PARAMETERS for name in diagram._WORDS)
+
+
+def test_the_boundary_of_scattered_shares_is_one_line():
+    share = (np.arange(12)[:, None] + np.zeros(14) > 5.5).astype(float)
+    share[2, 3], share[9, 9] = 0.6, 0.4  # what a few draws do
+    averaged = diagram.averaged(share)
+    assert averaged[2, 3] < 0.5 < averaged[9, 9]
+    assert np.isnan(diagram.averaged(np.where(share == 0.6, np.nan, share))[2, 3])
+    assert np.allclose(diagram.averaged(np.ones((3, 4))), 1.0)

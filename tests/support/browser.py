@@ -20,6 +20,12 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DESKTOP, PHONE = (1280, 900), (390, 844)
+# Of every picture whether it is there and has words in its place.
+LOADED = "() => Array.from(document.images).map((x) => x.naturalWidth > 0 && x.alt.length > 20)"
+every_screen = pytest.mark.parametrize("screen", [
+    pytest.param({"size": size, "color_scheme": scheme}, id=f"{scheme}-{name}")
+    for scheme in ("light", "dark") for name, size in (("desktop", DESKTOP), ("phone", PHONE))
+])  # fmt: skip
 
 
 def chromium() -> str:
@@ -63,6 +69,13 @@ class Opened:
             if rule["impact"] in ("serious", "critical")
             for node in rule["nodes"]
         ]
+
+    def readable(self) -> None:
+        """No serious fault, nothing wider than the screen, no complaint, no request outside."""
+        assert not self.faults()
+        width = self.page.evaluate("() => document.documentElement.scrollWidth")
+        assert width <= self.page.viewport_size["width"]
+        assert not self.complaints and not self.outside()
 
     def outside(self) -> list[str]:
         """Requests that leave the machine."""
