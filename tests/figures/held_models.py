@@ -124,20 +124,16 @@ def turned(found: TrainedModel) -> list[float]:
     ]
 
 
-def classes(found: TrainedModel, images: int | None) -> np.ndarray:
-    """[layers, images]: 'consensus' where the largest |1 + h a| is that of a = 1, else 'smallest'
-    where it is that of the a of least modulus from 1 downwards in real part, else 'other'."""
+def by_consensus(found: TrainedModel) -> np.ndarray:
+    """[layers, images]: whether the largest |1 + h a| is that of a = 1."""
     model, rows = found.model, []
-    layers = zip(model.blocks(), streams(found, images), model.value_projections(), strict=False)
+    layers = zip(model.blocks(), streams(found, None), model.value_projections(), strict=False)
     for block, X, H in layers:
         A = block.heads_of(torch.from_numpy(X).float()).detach().double().numpy().mean(axis=1)
-        A = A / A.sum(axis=-1, keepdims=True)
-        h, row = np.linalg.eigvals(H.numpy()), []
-        for each in A:
-            a = np.linalg.eigvals(each)
-            modulus = np.abs(1 + np.outer(a, h)).max(axis=1)
-            row.append("consensus" if np.argmax(modulus) == np.argmin(np.abs(a - 1)) else "other")
-        rows.append(row)
+        a = np.linalg.eigvals(A / A.sum(axis=-1, keepdims=True))
+        h = np.linalg.eigvals(H.numpy())
+        modulus = np.abs(1 + a[..., None] * h).max(axis=-1)
+        rows.append(modulus.argmax(axis=-1) == np.abs(a - 1).argmin(axis=-1))
     return np.array(rows)
 
 
@@ -261,18 +257,16 @@ def check_digits(part: pd.DataFrame, name: str, found: TrainedModel) -> None:
     near(part["cos_start_high"], max(turned(found)))
     few, part = part[part["reading"] != "E2"], part[part["reading"] == "E2"]
     assert (few["images"] == table_1.IMAGES).all() and few["h_abs_max"].isna().all()
-    own, count = classes(found, None), part.set_index("class")["count"]
-    assert count["consensus"] == (own == "consensus").sum()
+    own = by_consensus(found)
+    assert part.set_index("class")["count"]["consensus"] == own.sum()
     assert (part["cases"] == own.size).all()
     assert (part["layers"] == own.shape[0]).all() and (part["images"] == own.shape[1]).all()
     h = np.linalg.eigvals(found.model.value_projections().numpy())
-    for column, value in (
-        ("h_real_min", h.real.min()),
-        ("h_real_max", h.real.max()),
-        ("h_abs_max", np.abs(h).max()),
-        ("layers_within_unit", ((h.real >= -1) & (h.real < 0)).all(axis=1).sum()),
-        ("layers_beyond_one", (h.real < -1).any(axis=1).sum()),
-    ):
+    for column, value in {
+        "h_real_min": h.real.min(), "h_real_max": h.real.max(), "h_abs_max": np.abs(h).max(),
+        "layers_within_unit": ((h.real >= -1) & (h.real < 0)).all(axis=1).sum(),
+        "layers_beyond_one": (h.real < -1).any(axis=1).sum(),
+    }.items():  # fmt: skip
         near(part[column], value, rel=1e-6, abs=1e-6)
 
 
