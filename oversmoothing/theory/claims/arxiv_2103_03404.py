@@ -24,17 +24,14 @@ from oversmoothing.theory.claims.t8 import attention
 from oversmoothing.theory.proofs.checks import symbolic
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, vanishes
 
-# ------------------------------------------------------------------ N-2103.03404-any-weights
 
-
+# N-2103.03404-any-weights
 def attention_any_weights(A: Matrix) -> None:
     computed = attention(sp.eye(2), sp.log(3) * sp.eye(2), sp.zeros(2))
     vanishes(computed - symbolic(A))
 
 
-# ----------------------------------------------------------- N-2103.03404-doubly-exponential
-
-
+# N-2103.03404-doubly-exponential
 def attained() -> sp.Expr:
     m, s, w = sp.symbols("m s w", positive=True)
     X = sp.Matrix([s, -s])
@@ -60,9 +57,7 @@ def law_doubly_exponential(X: Matrix, M: Matrix, W: Matrix) -> None:
     assert squared_diameter(exact.product(A, X, W)) <= squared_frobenius(W) * most**2 * diameter
 
 
-# ------------------------------------------------------------------------ N-2103.03404-paths
-
-
+# N-2103.03404-paths
 def _forward(X: Matrix, layers: list[Heads], biases: Matrix, skip: bool) -> Matrix:
     for heads, bias in zip(layers, biases, strict=True):
         moved = X if skip else exact.zeros(len(X), len(X[0]))

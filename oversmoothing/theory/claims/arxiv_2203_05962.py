@@ -7,9 +7,8 @@ from hypothesis import assume
 from oversmoothing.theory.claims.lemmas import squared_frobenius
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search, spectra
 
-# --------------------------------------------------------------------- N-2203.05962-low-pass
 
-
+# N-2203.05962-low-pass
 def falls() -> None:
     A, x = exact.matrix("1/2 1/2; 1/4 3/4"), exact.column("3 0")
     for t in range(5):
@@ -36,9 +35,7 @@ def law_low_pass(A: Matrix, H: Matrix, X: Matrix) -> None:
         equal(exact.squared_norms(X)[0], hfc)
 
 
-# ------------------------------------------------------------------------- N-2203.05962-rate
-
-
+# N-2203.05962-rate
 def raised() -> None:
     A = exact.matrix(f"{'17/20 1/20 1/20 1/20;' * 2} {'1/20 17/20 1/20 1/20;' * 2}"[:-1])
     x = exact.column("1 -1 0 0")

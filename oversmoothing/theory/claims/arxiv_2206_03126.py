@@ -9,9 +9,8 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.lemmas import squared_diameter, with_state
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search
 
-# -------------------------------------------------------------------- N-2206.03126-gradients
 
-
+# N-2206.03126-gradients
 def derivative() -> sp.Expr:
     x, logit, c = (sp.symbols(f"{name}:3", real=True) for name in "xlc")
     t = sp.Symbol("t")
@@ -42,9 +41,7 @@ def law_gradients(A: Matrix, X: Matrix, v: list[Fraction]) -> None:
     equal(exact.product(A, same), same)
 
 
-# ------------------------------------------------------------------------ N-2206.03126-scale
-
-
+# N-2206.03126-scale
 @st.composite
 def _pairs(pick: st.DrawFn) -> tuple[draw.Known, draw.Known, Matrix]:
     size = pick(st.sampled_from([2, 4]))

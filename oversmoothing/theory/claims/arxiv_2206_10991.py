@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from oversmoothing.theory.claims.lemmas import squared_frobenius, with_state
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, is_zero, search
 
-# ----------------------------------------------------------------------- N-2206.10991-graphs
 
-
+# N-2206.10991-graphs
 @st.composite
 def _graphs(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     """Edges of integer weight of a connected graph (a path and more, loops too), and states."""
@@ -42,9 +41,7 @@ def law_graphs(E: Matrix, Y: Matrix) -> None:
     assert (sum(pairs) == 0) == flat
 
 
-# ------------------------------------------------------------------ N-2206.10991-no-residual
-
-
+# N-2206.10991-no-residual
 def _energy(A: Matrix, X: Matrix) -> Fraction:
     """tr(X^T (I - A) X)."""
     rest = exact.product(exact.transposed(X), exact.plus_identity(exact.scaled(-1, A)), X)
@@ -73,8 +70,7 @@ def law_no_residual(A: Matrix, values: list[Fraction], X: Matrix) -> None:
     equal(exact.squared_norms(moved)[1], exact.squared_norms(X)[1])
 
 
-# ------------------------------------------------------------------------- N-2206.10991-rule
-
+# N-2206.10991-rule
 SYMMETRIC_RULE = given.Hypothesis(
     "A and H are symmetric",
     lambda case: SYMMETRIC.holds(case) and exact.transposed(case.H) == case.H,

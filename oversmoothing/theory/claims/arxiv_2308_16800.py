@@ -9,9 +9,8 @@ from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.checks import L, induction
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, vanishes
 
-# -------------------------------------------------------------------- N-2308.16800-any-state
 
-
+# N-2308.16800-any-state
 def two() -> list[sp.Expr]:
     X = sp.Matrix(2, 2, sp.symbols("x11 x12 x21 x22"))
     first, second = sp.diag(1, 0), sp.diag(0, 1)
@@ -51,9 +50,7 @@ def law_any_state(star: Matrix, X: Matrix) -> None:
     equal(total, exact.scaled(inner, star))
 
 
-# ------------------------------------------------------------------------- N-2308.16800-sums
-
-
+# N-2308.16800-sums
 def _scalar(M: Matrix) -> bool:
     return exact.identity(len(M), M[0][0]) == M
 

@@ -12,9 +12,7 @@ from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.proofs.checks import L, around, induction
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, spectra
 
-# -------------------------------------------------------------------------------- escalating
-
-
+# escalating
 AFTER, BEFORE = "after", "before"
 
 
@@ -41,8 +39,7 @@ def operator(A: Matrix, H: Matrix, tau: Fraction, place: str) -> Matrix:
     return exact.product(remove, plain) if place == AFTER else exact.product(plain, remove)
 
 
-# ------------------------------------------------------------------------ N-2312.06182-bound
-
+# N-2312.06182-bound
 SYMMETRIC = given.Hypothesis(
     "A is symmetric and row-stochastic",
     lambda case: given.is_stochastic(case.A) and exact.transposed(case.A) == case.A,
@@ -64,9 +61,7 @@ def law_bound(A: Matrix, values: list[Fraction], X: Matrix, w: Fraction) -> None
     assert rate * (1 + s - s * gap * (1 - before)) >= 1 + s
 
 
-# ---------------------------------------------------------- N-2312.06182-bound-any-attention
-
-
+# N-2312.06182-bound-any-attention
 def on_average(A_1: Matrix, H_1: Matrix, X0_1: Matrix, H_2: Matrix) -> None:
     hfc, lfc = exact.squared_norms(X0_1)
     equal(lfc / (hfc + lfc), Fraction(1, 17))
@@ -76,8 +71,7 @@ def on_average(A_1: Matrix, H_1: Matrix, X0_1: Matrix, H_2: Matrix) -> None:
     equal(sum(low for _, low in pairs) / total, Fraction(1, 18))
 
 
-# --------------------------------------------------------------------- N-2312.06182-changing
-
+# N-2312.06182-changing
 GAP = given.Hypothesis(
     "the second eigenvalue of the A of each layer is 0",
     lambda case: spectra.values(case.A)[:-1] == [0] * (len(case.A) - 1),
@@ -86,18 +80,15 @@ GAP = given.Hypothesis(
 # Smallest denominators over rows in thirds to fifths (exhaustive); two tokens cannot do it.
 _V = exact.column("-2 1 1")
 
-# ------------------------------------------------------------------- N-2312.06182-escalation
 
-
+# N-2312.06182-escalation
 def similarity() -> sp.Expr:
     hfc, lfc = sp.symbols("hfc lfc", positive=True)
     r = hfc / lfc
     return sp.simplify(1 - lfc**2 / (hfc**2 + lfc**2) - r**2 / (1 + r**2))
 
 
-# ----------------------------------------------------------------------- N-2312.06182-remedy
-
-
+# N-2312.06182-remedy
 def growth() -> list[sp.Expr]:
     L = sp.Symbol("L", integer=True, nonnegative=True)
     block = sp.Matrix([[2, 1], [0, 2]])
@@ -132,9 +123,7 @@ def law_remedy(A: Matrix, H: Matrix, X0: Matrix, tau: Fraction) -> None:
             equal(exact.centred(X), exact.centred(exact.layer(A, H, X0, depth)))
 
 
-# --------------------------------------------------------------- N-2312.06182-remedy-content
-
-
+# N-2312.06182-remedy-content
 def _differences(X: Matrix, M: Matrix) -> Matrix:
     """l_ij - l_in: what a softmax sees of logits x_i^T M x_j."""
     return [[x - row[-1] for x in row] for row in logits(X, M)]
@@ -168,9 +157,7 @@ def law_remedy_content(X: Matrix, entries: list[Fraction], mean: list[Fraction])
     equal(_differences(moved, M), wanted)
 
 
-# ----------------------------------------------------------------- N-2312.06182-remedy-limit
-
-
+# N-2312.06182-remedy-limit
 def _factor(h: Fraction, a: Fraction, tau: Fraction, place: str) -> Fraction:
     value = abs(1 - tau * (1 + h) / (h * (1 - a)))
     return value / abs(1 - tau) if place == AFTER else value
@@ -211,14 +198,11 @@ H_HAS_ONE_EIGENVALUE = given.Hypothesis(
     (given.case(H="0"), given.case(H="1 0; 0 1")),
 )
 
-# --------------------------------------------------------------- N-2312.06182-remedy-partial
-
+# N-2312.06182-remedy-partial
 _ALONG, _ACROSS = exact.column("1 1"), exact.column("-1 1")
 
 
-# ----------------------------------------------------------------- N-2312.06182-residual-gap
-
-
+# N-2312.06182-residual-gap
 def slower(A: Matrix, H: Matrix, X0: Matrix) -> None:
     state = around(2**L, sp.Rational(3, 2) ** L)
     induction(A, H, X0, state, sp.Rational(9, 16) ** L)

@@ -30,8 +30,7 @@ from oversmoothing.theory.proofs.kit import (
 )
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
-# -------------------------------------------------------------------- P-2401.04301v1-control
-
+# P-2401.04301v1-control
 # Smallest possible: with d = 1 the closed interval is safe; integers in H and X_0.
 _STATE = sp.Matrix([[L, 0], [L, 2]])
 
@@ -41,9 +40,7 @@ def linear(A: Matrix, H: Matrix, X0: Matrix) -> None:
     equal(sp.limit(1 / (L**2 + 1), L, sp.oo), 0)
 
 
-# ---------------------------------------------------------------------- P-2401.04301v1-heads
-
-
+# P-2401.04301v1-heads
 @search(networks(2, 1, 3), at=of_first_head)
 def law_heads(layers: list[Heads], _: Matrix) -> None:
     """The characteristic polynomial of the layer is that of consensus times the quotient's."""
@@ -59,18 +56,14 @@ def law_heads(layers: list[Heads], _: Matrix) -> None:
     equal(exact.characteristic(whole), expected)
 
 
-# ----------------------------------------------------------------- P-2401.04301v1-heads-each
-
-
+# P-2401.04301v1-heads-each
 def smooth(A: Matrix, X0: Matrix) -> None:
     half = sp.Rational(1, 2)
     state = around(3 * half * (-half) ** L, half * sp.Rational(1, 4) ** L)
     induction(A, exact.matrix("-3/2"), X0, state, sp.Rational(1, 4) ** L / 9)
 
 
-# ----------------------------------------------------------------- P-2401.04301v1-heads-mean
-
-
+# P-2401.04301v1-heads-mean
 def as_they_are(A_1: Matrix, H_1: Matrix, X0_1: Matrix, A_2: Matrix, H_2: Matrix) -> None:
     moved = exact.layer(A_1, H_1, X0_1)
     moved = exact.plus(moved, exact.product(A_2, X0_1, H_2))
@@ -82,9 +75,7 @@ def as_they_are(A_1: Matrix, H_1: Matrix, X0_1: Matrix, A_2: Matrix, H_2: Matrix
     vanishes(state.subs(L, L + 1) - step * state)
 
 
-# --------------------------------------------------------- P-2401.04301v1-no-residual-always
-
-
+# P-2401.04301v1-no-residual-always
 def forever(A: Matrix, H: Matrix, X0: Matrix) -> None:
     state = sp.Rational(1, 4) ** L * sp.Matrix([2, -1])
     equal(state.subs(L, 0), symbolic(X0))
@@ -92,8 +83,7 @@ def forever(A: Matrix, H: Matrix, X0: Matrix) -> None:
     ratio_is(state, 9)
 
 
-# ------------------------------------------------------------------------ P-2401.04301v1-psi
-
+# P-2401.04301v1-psi
 NEGATIVE = given.Hypothesis(
     "H = V diag(-psi^2) V^T: symmetric with eigenvalues <= 0",
     lambda case: exact.transposed(case.H) == case.H and spectra.within(case.H, lambda h: h <= 0),
@@ -108,8 +98,7 @@ def smooths(A: Matrix, H: Matrix, X0: Matrix) -> None:
     equal(sp.limit(sp.Rational(1, 9) ** L, L, sp.oo), 0)
 
 
-# ----------------------------------------------------------------------- P-2401.04301v1-rank
-
+# P-2401.04301v1-rank
 # All integers and quarters; n = 3 and d = 2 are the least at which A and H have complex pairs.
 
 
@@ -147,9 +136,7 @@ def neighbours(A: Matrix, H: Matrix) -> None:
         equal((near.verdict, near.limit_rank), ("NON_SMOOTHING", 2))
 
 
-# ------------------------------------------------------------------ P-2401.04301v1-rank-real
-
-
+# P-2401.04301v1-rank-real
 @search(
     draw.two_token_attention(),
     st.lists(draw.fractions(-4, 3), min_size=2, max_size=3, unique=True),
@@ -171,14 +158,12 @@ THE_EIGENVALUES_OF_A = given.Hypothesis(
     (given.case("2/3 1/6 1/6; 1/6 2/3 1/6; 1/6 1/6 2/3"), given.case(H="1 0; 0 1")),
 )
 
-# -------------------------------------------------------------- P-2401.04301v1-real-spectrum
-
+# P-2401.04301v1-real-spectrum
 # Smallest denominators over all n = 3 with rows in thirds to sixths (exhaustive search).
 # The statement is about A alone.
 
 
-# --------------------------------------------------------------------- P-2401.04301v1-table1
-
+# P-2401.04301v1-table1
 # Per cent of the family of lambda_n^A: ViT-B/16, DeiT-B/16 (12 layers of 12 heads), and ViT-Ti on
 # CIFAR100 (12 layers of 3 heads, d = 192); the other family's entries are the rest to 100.
 _BASE, _TINY = (Fraction("70.27"), Fraction("57.82")), (Fraction("98.92"),)
@@ -197,8 +182,7 @@ def smallest() -> None:
         assert _fits(value, expected, _UNIT / 2)
 
 
-# --------------------------------------------------------------- P-2401.04301v1-thm1-complex
-
+# P-2401.04301v1-thm1-complex
 # Smallest over positive circulants of 4 tokens (denominators 4..10) and h = x + iy in halves, by
 # exhaustive search; three tokens cannot do it (both non-consensus eigenvalues share a real part).
 
@@ -225,8 +209,7 @@ def decided(A: Matrix, H: Matrix) -> None:
             assert mode.attention.ball(128).real > -0.1, "a = -1/5"
 
 
-# ----------------------------------------------------------- P-2401.04301v1-thm2-any-weights
-
+# P-2401.04301v1-thm2-any-weights
 # The smallest possible: d = 2 for a Jordan block, integers in H and X_0.
 _STATE_ANY_WEIGHTS = 2**L * sp.Matrix([[L / 2, 1], [L / 2, 1]])
 
@@ -237,8 +220,7 @@ def diverges(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assert (_STATE_ANY_WEIGHTS / 2**L)[0, 1] == 1, "the second feature"
 
 
-# ------------------------------------------------------------ P-2401.04301v1-thm2-difference
-
+# P-2401.04301v1-thm2-difference
 _ERROR = sp.Rational(3, 2) ** L
 _STATE_THM2_DIFFERENCE = sp.Matrix([[2**L - _ERROR], [2**L + _ERROR]])
 
@@ -250,9 +232,7 @@ def diverges_thm2_difference(A: Matrix, H: Matrix, X0: Matrix) -> None:
     equal(sp.limit(_ERROR / 2**L, L, sp.oo), 0)
 
 
-# ----------------------------------------------------------------------- P-2401.04301v1-thm3
-
-
+# P-2401.04301v1-thm3
 @search(draw.attention(2, 3), draw.value_projections(2), at="A H")
 def law_thm3(A: Matrix, H: Matrix, values: list[Fraction]) -> None:
     answer = verdict(A=A, H=H)
@@ -261,8 +241,7 @@ def law_thm3(A: Matrix, H: Matrix, values: list[Fraction]) -> None:
     assert (answer.tends_to == "zero") == (answer.verdict == "SMOOTHING")
 
 
-# ----------------------------------------------------------- P-2401.04301v1-thm3-every-state
-
+# P-2401.04301v1-thm3-every-state
 # Denominators 2 and 4; with a symmetric A only X_0 with LFC = 0 can do this.
 
 
@@ -272,8 +251,7 @@ def forever_thm3_every_state(A: Matrix, H: Matrix, X0: Matrix) -> None:
     induction(A, H, X0, state, 9)
 
 
-# --------------------------------------------------------------------- P-2401.04301v1-untied
-
+# P-2401.04301v1-untied
 SYMMETRIC = given.Hypothesis(
     "the H of each layer is symmetric with eigenvalues in [-1, 0]",
     lambda case: exact.transposed(case.H) == case.H and given.CLOSED.holds(case),

@@ -14,9 +14,8 @@ from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, s
 from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
-# -------------------------------------------------------------- P-2401.04301v3-clip-gradient
 
-
+# P-2401.04301v3-clip-gradient
 def inside() -> sp.Matrix:
     a, b, c, d, p, q = sp.symbols("a b c d p q")
     V = sp.Matrix([[a, b], [c, d]])
@@ -24,8 +23,7 @@ def inside() -> sp.Matrix:
     return H.diff(p) - V[:, 0] * V.inv()[0, :]
 
 
-# ------------------------------------------------------------- P-2401.04301v3-clip-smoothing
-
+# P-2401.04301v3-clip-smoothing
 CLIPPED = given.Hypothesis(
     "every eigenvalue of H lies in [0, 1]",
     lambda case: spectra.within(case.H, lambda h: h >= 0 and h <= 1),
@@ -38,9 +36,7 @@ def constant(A: Matrix, H: Matrix, X0: Matrix) -> None:
     induction(A, H, X0, state, sp.Rational(1, 4))
 
 
-# ------------------------------------------------------------------ P-2401.04301v3-clip-tied
-
-
+# P-2401.04301v3-clip-tied
 def _norm(X: Matrix) -> float:
     return math.sqrt(float(squared_frobenius(X)))
 
@@ -67,7 +63,7 @@ def law_clip_tied(A: Matrix, H: Matrix, kinds: list[Fraction], X: Matrix) -> Non
         assert lfc == 0 or math.sqrt(float(hfc / lfc)) * (k + inverse_t) >= 1 - 1e-12
 
 
-# ---------------------------------------------------------------- P-2401.04301v3-clip-untied
+# P-2401.04301v3-clip-untied
 # The smallest period, n and d; with [-1, 0] closed, I + W of (1, 2; 0, 0), (0, 0; 1, 1) also do.
 
 
@@ -95,8 +91,7 @@ def ratios(A_1: Matrix, H_1: Matrix, X0_1: Matrix, H_2: Matrix) -> None:
         equal(exact.squared_norms(X), (2, 2 * 17 * power**2))
 
 
-# -------------------------------------------------------- P-2401.04301v3-control-every-state
-
+# P-2401.04301v3-control-every-state
 # d = 1 cannot do it (T7b); all in quarters, X_0 of ones.
 _LOW, _HIGH = sp.Rational(3, 4) ** L, sp.Rational(1, 2) ** L
 _STATE = sp.Matrix([[_LOW, _HIGH], [_LOW, -_HIGH]])
@@ -106,8 +101,7 @@ def smooths(A: Matrix, H: Matrix, X0: Matrix) -> None:
     induction(A, H, X0, _STATE, sp.Rational(4, 9) ** L)
 
 
-# ----------------------------------------------------------- P-2401.04301v3-control-negative
-
+# P-2401.04301v3-control-negative
 # Equal values are joined into one Jordan block.
 _JORDAN = (
     draw.lists(draw.fractions(-1, 0).filter(bool), 1, 3)
@@ -121,8 +115,7 @@ def law_control_negative(A: Matrix, H: Matrix) -> None:
     assert exact_dominance(A, H).comparison == -1
 
 
-# ----------------------------------------------------------- P-2401.04301v3-control-positive
-
+# P-2401.04301v3-control-positive
 ALL_POSITIVE = given.Hypothesis(
     "every eigenvalue of H is real and > 0",
     lambda case: spectra.within(case.H, lambda h: h > 0),
@@ -135,8 +128,7 @@ def law_control_positive(A: Matrix, H: Matrix, values: list[Fraction]) -> None:
     assert exact_dominance(A, H).comparison == 1
 
 
-# ------------------------------------------------------ P-2401.04301v3-control-some-positive
-
+# P-2401.04301v3-control-some-positive
 SOME = given.Hypothesis(
     "some eigenvalue of H is > 0",
     lambda case: spectra.has_value(case.H, lambda h: h > 0),
@@ -151,8 +143,7 @@ def grows(A: Matrix, H: Matrix, X0: Matrix) -> None:
     induction(A, H, X0, state, sp.Rational(25, 16) ** L / 2)
 
 
-# ------------------------------------------------------------ P-2401.04301v3-input-strictest
-
+# P-2401.04301v3-input-strictest
 VANISH = given.Hypothesis(
     "input convergence, x_i - x_k -> 0 for generic X_0: |1 + h a| < 1 for every a != 1",
     lambda case: all(
@@ -177,9 +168,7 @@ def rank(A_2: Matrix, H_2: Matrix, X0_2: Matrix) -> None:
     equal((state * 2**L).applyfunc(sp.simplify).rank(), 2)
 
 
-# ----------------------------------------------------------- P-2401.04301v3-layernorm-always
-
-
+# P-2401.04301v3-layernorm-always
 def _smooths(A: Matrix, H: Matrix, X0: Matrix, squared: sp.Expr) -> None:
     h = symbolic(H)[0]
     state = around(sp.Rational(3, 2) * (1 + h) ** L, (1 + h / 2) ** L / 2)
@@ -194,9 +183,7 @@ def negated(A_2: Matrix, H_2: Matrix, X0_2: Matrix) -> None:
     _smooths(A_2, H_2, X0_2, sp.Rational(1, 16) ** L / 9)
 
 
-# ------------------------------------------------------------ P-2401.04301v3-layernorm-mixed
-
-
+# P-2401.04301v3-layernorm-mixed
 def _negative(M: Matrix) -> int:
     """How many eigenvalues are real and negative, with multiplicity."""
     return sum(
@@ -239,9 +226,7 @@ def law_layernorm_mixed(S: Matrix, inverse: Matrix, gamma: list[int]) -> None:
     assert _negative(weighted) == sum(g < 0 for g in gamma)
 
 
-# ------------------------------------------------------------- P-2401.04301v3-not-inevitable
-
-
+# P-2401.04301v3-not-inevitable
 def no_input_convergence() -> None:
     difference = sp.Rational(3, 2) ** L
     state = around(3 * 2**L / sp.Integer(2), difference / 2)
@@ -257,9 +242,7 @@ def rank_kept() -> None:
     assert symbolic(X0).rank() == 2, "rank 1"
 
 
-# -------------------------------------------------------------------- P-2401.04301v3-notions
-
-
+# P-2401.04301v3-notions
 def angle_without_smoothing() -> None:
     mean, half = 3 * sp.Rational(-1, 3) ** L / 2, sp.Rational(1, 3) ** L / 2
     state = around(mean, half)

@@ -10,9 +10,8 @@ from oversmoothing.theory.claims.lemmas import binary_softmax, logits, rotations
 from oversmoothing.theory.numbers.exact import from_flint, to_flint
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
-# ------------------------------------------------------------------- N-2405.18781-equilibria
 
-
+# N-2405.18781-equilibria
 def _values(sizes: list[int], q: Fraction, E: Matrix) -> Matrix:
     """E^T B^-1 E/|e|^2, B the weights between the groups."""
     k = len(sizes)
@@ -44,9 +43,7 @@ def law_equilibria(sizes: list[int], power: int, extra: int) -> None:
     _fixed(sizes, power, E)
 
 
-# ------------------------------------------------------------------- N-2405.18781-hemisphere
-
-
+# N-2405.18781-hemisphere
 def _shadow(X: Matrix, v: list[Fraction]) -> tuple[Matrix, list[Fraction]]:
     """The rows x/<x, v>, and the <x, v>."""
     heights = [exact.dot(row, v) for row in X]
@@ -84,9 +81,7 @@ def law_hemisphere(A: Matrix, X: Matrix, W: Matrix) -> None:
     assert squared_diameter(before) * delta**2 <= 4 * (1 - delta**2)
 
 
-# ------------------------------------------------------------------------ N-2405.18781-masks
-
-
+# N-2405.18781-masks
 def attained() -> sp.Matrix:
     e, x = sp.Symbol("e"), sp.Matrix([0, 1, -1])
     return sp.Matrix([[1, 0, 0], [e, 1 - e, 0], [e, 0, 1 - e]]) * x - (1 - e) * x

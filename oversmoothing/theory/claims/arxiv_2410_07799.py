@@ -10,9 +10,8 @@ from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.checks import L, around, induction
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
-# ---------------------------------------------------------------------- N-2410.07799-outlier
 
-
+# N-2410.07799-outlier
 def removed(A: Matrix) -> Matrix:
     """A - 11^T/n."""
     return exact.plus(A, exact.uniform(len(A)), -1)
@@ -34,9 +33,7 @@ def law_outlier(A: Matrix) -> None:
     equal(exact.characteristic(rest), expected * exact.characteristic([[Fraction(0)]]))
 
 
-# ---------------------------------------------------------------------- N-2410.07799-removal
-
-
+# N-2410.07799-removal
 @search(draw.exact_cases(4, 2), at="A H X")
 def law_removal(A: Matrix, H: Matrix, X: Matrix) -> None:
     """HFC over three layers, and the spectrum of the whole layer."""
@@ -49,18 +46,14 @@ def law_removal(A: Matrix, H: Matrix, X: Matrix) -> None:
     equal(whole, exact.characteristic(exact.identity(len(H))) * exact.characteristic(rest))
 
 
-# --------------------------------------------------------------- N-2410.07799-removal-always
-
-
+# N-2410.07799-removal-always
 def without(A: Matrix, H: Matrix, X0: Matrix) -> None:
     half = sp.Rational(1, 2) ** L
     state = around(sp.Integer(2), half)
     induction(removed(A), H, X0, state, half**2 / 4)
 
 
-# ------------------------------------------------------------------------- N-2410.07799-sink
-
-
+# N-2410.07799-sink
 def one(A: Matrix) -> None:
     rest = removed(A)
     equal(to_flint(rest).rank(), 1)

@@ -8,9 +8,8 @@ from hypothesis import assume
 from oversmoothing.theory.claims.lemmas import rotations, squared_frobenius, with_state
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search
 
-# ------------------------------------------------------------------------ N-2410.10609-bound
 
-
+# N-2410.10609-bound
 def _skipped(A: Matrix, W: Matrix, Y: Matrix, skip: Fraction) -> Matrix:
     return exact.plus(exact.product(A, Y, W), Y, skip)
 
@@ -35,8 +34,7 @@ def law_bound(
         Y = moved
 
 
-# ---------------------------------------------------------------------- N-2410.10609-cancels
-
+# N-2410.10609-cancels
 _H = exact.diagonal("0 -2")
 _X0 = exact.matrix("3/5 4/5; 3/5 -4/5")
 

@@ -9,8 +9,7 @@ from oversmoothing.theory.claims.lemmas import dobrushin, squared_frobenius
 from oversmoothing.theory.proofs.checks import L, induction, squared_ratio
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
-# ------------------------------------------------------------------ N-2502.04591-nonnegative
-
+# N-2502.04591-nonnegative
 Layers = list[tuple[Matrix, Matrix]]
 
 
@@ -43,9 +42,7 @@ def law_nonnegative(X: Matrix, layers: Layers) -> None:
         assert hfc * (2 * eps) ** 2 <= tau**2 * lfc
 
 
-# ------------------------------------------------------------------------- N-2502.04591-rank
-
-
+# N-2502.04591-rank
 @search(draw.cases(), at="A H X")
 def law_rank(A: Matrix, H: Matrix, X: Matrix) -> None:
     """sigma_1^2 >= ||LFC||^2, two features: not both eigenvalues of X^T X are below it."""
@@ -57,9 +54,7 @@ def law_rank(A: Matrix, H: Matrix, X: Matrix) -> None:
     assert 2 * lfc <= G[0][0] + G[1][1] or exact.determinant(below) <= 0
 
 
-# ------------------------------------------------------------------- N-2502.04591-rank-alone
-
-
+# N-2502.04591-rank-alone
 def _state(a: sp.Expr, b: sp.Expr, c: sp.Expr) -> sp.Matrix:
     """m - d and m + d, m = (a, b), d = (c, 2 a)."""
     mean, half = sp.Matrix([[a, b]]), sp.Matrix([[c, 2 * a]])

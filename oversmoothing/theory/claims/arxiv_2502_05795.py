@@ -6,9 +6,8 @@ import sympy as sp
 
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search, spectra
 
-# ---------------------------------------------------------------------- N-2502.05795-at-most
 
-
+# N-2502.05795-at-most
 def derivative() -> list[sp.Expr]:
     x = sp.Matrix(sp.symbols("x1:4", positive=True))
     r = sp.sqrt(x.dot(x))
@@ -29,9 +28,7 @@ def attained() -> None:
         equal(X, exact.from_integers([[1 + layer, -1 - layer], [2 + layer, -2 - layer]]))
 
 
-# ------------------------------------------------------------------------ N-2502.05795-slows
-
-
+# N-2502.05795-slows
 @search(
     draw.two_token_attention().filter(lambda known: known[1] >= 0),
     draw.inside(0, 3),

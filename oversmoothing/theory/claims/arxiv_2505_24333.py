@@ -14,8 +14,7 @@ from oversmoothing.theory.claims.lemmas import (
 )
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact, search
 
-# -------------------------------------------------------------------- N-2505.24333-threshold
-
+# N-2505.24333-threshold
 _Z, _SIGMA = sp.symbols("z sigma", positive=True)
 
 
@@ -39,9 +38,7 @@ def limit() -> None:
     assert sp.simplify(sp.limit((1 + z**2) / (z * gap), b, sp.oo) - sp.sqrt(2) / more) == 0
 
 
-# --------------------------------------------------------------------- N-2505.24333-two-ends
-
-
+# N-2505.24333-two-ends
 @search(
     with_state(st.integers(2, 4).flatmap(lambda n: draw.matrices(st.integers(-4, 4), n, n)), 2),
     draw.lists(draw.fractions(-3, 3, 4), 4),

@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search, vanishes
 
-# ----------------------------------------------------------------------- N-2510.22026-layers
 
-
+# N-2510.22026-layers
 def post() -> list[sp.Expr]:
     q = sp.Symbol("q", positive=True)
     s = sp.sqrt(q / 2)
@@ -31,9 +30,7 @@ def law_layers(X: Matrix, branches: list[Matrix]) -> None:
         equal(exact.centred(X), start)
 
 
-# ------------------------------------------------------------------------ N-2510.22026-speed
-
-
+# N-2510.22026-speed
 def apart() -> list[sp.Expr]:
     t = sp.Symbol("t")
     x = sp.Matrix([sp.Function(f"x{k}", real=True)(t) for k in range(3)])

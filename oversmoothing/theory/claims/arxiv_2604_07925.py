@@ -9,9 +9,8 @@ from oversmoothing.theory.claims.lemmas import with_state
 from oversmoothing.theory.proofs.checks import symbolic
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search
 
-# ----------------------------------------------------------------------- N-2604.07925-always
 
-
+# N-2604.07925-always
 def attention(A: Matrix) -> None:
     m = sp.log(3) / 2
     K = sp.Matrix(2, 2, lambda i, j: sp.exp(m * (1 if i == j else -1)))
@@ -19,9 +18,7 @@ def attention(A: Matrix) -> None:
     equal(weights.applyfunc(sp.simplify), symbolic(A))
 
 
-# ------------------------------------------------------------------- N-2604.07925-keeps-mean
-
-
+# N-2604.07925-keeps-mean
 @st.composite
 def _doubly(pick: st.DrawFn) -> Matrix:
     """A mean of permutations: every doubly stochastic matrix is one (Birkhoff)."""
@@ -50,9 +47,7 @@ def law_keeps_mean(A: Matrix, X: Matrix, W: Matrix) -> None:
     assert exact.squared_norms(exact.product(A, X))[0] <= exact.squared_norms(X)[0]
 
 
-# ------------------------------------------------------------------- N-2604.07925-two-tokens
-
-
+# N-2604.07925-two-tokens
 def closed_form() -> list[sp.Expr]:
     p, q, r, s = sp.symbols("l11 l12 l21 l22", real=True)
     t = p + s - q - r

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search
 
-# ------------------------------------------------------------------------------- normalising
 
-
+# normalising
 def rank(X: Matrix) -> int:
     """The linear rank."""
     return int(to_flint(X).rank()) if X else 0
@@ -25,8 +24,7 @@ def centred_rows(X: Matrix) -> Matrix:
     return exact.transposed(exact.centred(exact.transposed(X)))
 
 
-# ------------------------------------------------------------------ N-2604.23681-affine-rank
-
+# N-2604.23681-affine-rank
 _DIVISORS = exact.diagonal("1 1/2 1/2")
 NOT_CONSTANT = given.Hypothesis(
     "no token has equal features: LayerNorm is defined without an epsilon",
@@ -35,9 +33,7 @@ NOT_CONSTANT = given.Hypothesis(
 )
 
 
-# ------------------------------------------------------------------ N-2604.23681-linear-rank
-
-
+# N-2604.23681-linear-rank
 @st.composite
 def _drawn(pick: st.DrawFn) -> tuple[Matrix, list[Fraction], list[Fraction]]:
     """X of low rank often, positive factors for its rows, gamma without zeros."""

@@ -10,9 +10,8 @@ from oversmoothing.theory.claims.t8 import attention, derivative
 from oversmoothing.theory.proofs.checks import L, induction, symbolic
 from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, search, spectra, vanishes
 
-# -------------------------------------------------------------------- N-2605.25619-direction
 
-
+# N-2605.25619-direction
 @search(with_state(draw.two_token_attention(), draw.value_projections(3)), at="A H")
 def law_direction(A: Matrix, a: Fraction, H: Matrix, kinds: list[Fraction], X: Matrix) -> None:
     """X_L - mu^L 1 c_0 E^T is made of modes of smaller modulus, exactly."""
@@ -29,8 +28,7 @@ def law_direction(A: Matrix, a: Fraction, H: Matrix, kinds: list[Fraction], X: M
         equal(exact.layer(A, H, X, depth), rest)
 
 
-# ---------------------------------------------------------------------- N-2605.25619-modulus
-
+# N-2605.25619-modulus
 _SIDE = sp.Matrix([-1, 1])
 
 
@@ -45,9 +43,7 @@ def direction(H: Matrix) -> None:
     assert abs(H[1][1]) > abs(H[0][0]) and abs(1 + H[1][1]) < abs(1 + H[0][0])
 
 
-# ------------------------------------------------------------------- N-2605.25619-normalised
-
-
+# N-2605.25619-normalised
 def residual() -> sp.Matrix:
     u, M, D = sp.Matrix([3, 4]) / 5, sp.Matrix([[1, 2], [0, 1]]), sp.Matrix([[1, 0], [2, -1]])
     W = (u * u.T + sp.Rational(1, 5) * (sp.eye(2) - u * u.T)).T
@@ -83,9 +79,7 @@ def law_normalised(H: Matrix, h: Fraction, u: Matrix, a: Fraction) -> None:
     equal(left, exact.characteristic(G) * exact.characteristic([[Fraction(0)]]))
 
 
-# --------------------------------------------------------------------- N-2605.25619-steering
-
-
+# N-2605.25619-steering
 @st.composite
 def _steered(pick: st.DrawFn) -> tuple[Matrix, Fraction, Matrix, Matrix, Fraction]:
     """F with F u = f u, w with w^T u = 1, and alpha."""
@@ -114,8 +108,7 @@ def law_steering(F: Matrix, f: Fraction, u: Matrix, w: Matrix, alpha: Fraction) 
     equal(exact.characteristic(steered) * exact.characteristic([[Fraction(0)]]), rest)
 
 
-# ----------------------------------------------------------------- N-2605.25619-steering-any
-
+# N-2605.25619-steering-any
 # F = [[0, 0], [1, 0]], u = w = (1, 0), alpha = 9.
 
 

@@ -5,9 +5,8 @@ from fractions import Fraction
 from oversmoothing.theory.claims.lemmas import dobrushin, oscillation, with_state
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact, search, spectra
 
-# --------------------------------------------------------------------------------- averaging
 
-
+# averaging
 def averaged(A: Matrix, X: Matrix, eps: Fraction) -> Matrix:
     """(1 - eps) X + eps A X."""
     return exact.plus(exact.scaled(1 - eps, X), exact.product(A, X), eps)
@@ -18,14 +17,11 @@ def gap(A: Matrix) -> Fraction:
     return 1 - max(map(abs, spectra.values(A)[:-1]))
 
 
-# ----------------------------------------------------------------- N-clustering2026-diameter
-
+# N-clustering2026-diameter
 # 9/10 of the lazy walk on a cycle of six, 1/10 of 11^T/6: symmetric and positive.
 
 
-# -------------------------------------------------------------------- N-clustering2026-norms
-
-
+# N-clustering2026-norms
 @search(with_state(draw.attention(2, 4, zeros=True), 1), draw.fractions(0, 1), at="A")
 def law_norms(A: Matrix, X: Matrix, eps: Fraction) -> None:
     """One layer, one feature."""

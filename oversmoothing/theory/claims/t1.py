@@ -12,18 +12,15 @@ from oversmoothing.theory.numbers.exact import normalised_rows
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra
 
-# --------------------------------------------------------------------------------------- T1b
 
-
+# T1b
 @search(draw.exact_cases(), at="A H X")
 def law_b(A: Matrix, H: Matrix, X: Matrix) -> None:
     expected = exact.applied(exact.plus_identity(H), X[0])
     assert exact.layer(A, H, [X[0]] * len(A)) == [expected] * len(A)
 
 
-# --------------------------------------------------------------------------------------- T1c
-
-
+# T1c
 @search(draw.exact_cases(), st.integers(0, 4), at="A H X")
 def law_c(A: Matrix, H: Matrix, X: Matrix, depth: int) -> None:
     B = rational_quotient(A)
@@ -33,9 +30,7 @@ def law_c(A: Matrix, H: Matrix, X: Matrix, depth: int) -> None:
         assert exact.characteristic(A) == exact.characteristic(B) * flint.fmpq_poly([-1, 1])
 
 
-# --------------------------------------------------------------------------------------- T1d
-
-
+# T1d
 @search(draw.exact_cases(), st.integers(0, 6), at="A H X")
 def law_d(A: Matrix, H: Matrix, X: Matrix, depth: int) -> None:
     n, pi = len(A), spectra.stationary(A)
@@ -49,9 +44,7 @@ def law_d(A: Matrix, H: Matrix, X: Matrix, depth: int) -> None:
     assert mean == [x + y for x, y in zip(c, static, strict=True)]
 
 
-# --------------------------------------------------------------------------------------- T1e
-
-
+# T1e
 @st.composite
 def _cases(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     """(A, X): X in small integers, or within 1/100 of a consensus state."""
@@ -95,9 +88,7 @@ def law_e(A: Matrix, X: Matrix) -> None:
     assert left <= 0 or left * left <= 4 * lfc * c
 
 
-# --------------------------------------------------------------------------------------- T1f
-
-
+# T1f
 @st.composite
 def _cases_f(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     """Positive A and a state X with pi^T X = 0."""
@@ -124,9 +115,7 @@ def law_f(A: Matrix, X: Matrix) -> None:
     assert (lfc == 0) == (not any(map(sum, zip(*X, strict=True))))
 
 
-# --------------------------------------------------------------------------------------- T1g
-
-
+# T1g
 def bias() -> sp.Expr:
     x, y = sp.Matrix([sp.symbols("x1:3")]), sp.Matrix([sp.symbols("y1:3")])
     Q = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"q{i}{j}"))
@@ -201,9 +190,7 @@ def law_g(S: Matrix, g: list[int]) -> None:
     assert spectra.stationary(A) == [w / sum(weight) for w in weight]
 
 
-# --------------------------------------------------------------------------------------- T1h
-
-
+# T1h
 def _on_the_diagonal(A: Matrix) -> bool:
     """det(x - A) is the product of x - A_ii."""
     diagonal = exact.diagonal(A[i][i] for i in range(len(A)))

@@ -10,9 +10,8 @@ from oversmoothing.theory.numbers.exact import to_float
 from oversmoothing.theory.numbers.rounding import TINY, gamma
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact, search, verdict
 
-# --------------------------------------------------------------------------------------- T10
 
-
+# T10
 def isolated() -> sp.Expr:
     x, y, p, q, u, v, e = sp.symbols("x y p q u v e", real=True)
     gap = (1 + x + e) ** 2 + y**2 - (1 + (p + e) * u - q * v) ** 2 - ((p + e) * v + q * u) ** 2
@@ -32,9 +31,7 @@ def law_ball_certificates(A: Matrix, a: Fraction, e: Fraction) -> None:
     assert verdict(A=A, H=[[h]]).verdict == "TIE" != verdict(A=A, H=[[h + e]]).verdict
 
 
-# ------------------------------------------------------------------------------- T10-float64
-
-
+# T10-float64
 # Floats that cancel, are far apart, or underflow in products.
 _FLOATS = st.builds(
     lambda m, e: float(np.ldexp(m, e)),

@@ -28,8 +28,7 @@ from oversmoothing.theory.support.sizes import Array
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 from oversmoothing.theory.verdict.formulas import real_verdict
 
-# ------------------------------------------------------------------------------------- T11.1
-
+# T11.1
 _ONE = exact.matrix("1")
 
 
@@ -59,8 +58,7 @@ ONE_TOKEN = given.Hypothesis(
     "there is one token", lambda instance: len(instance.A) == 1, (given.case(),)
 )
 
-# ------------------------------------------------------------------------------------- T11.2
-
+# T11.2
 _DEPTHS = {2: 2069, 4: 207230, 6: 20723263}
 
 
@@ -112,8 +110,7 @@ POSITIVE_MULTIPLE = given.Hypothesis(
     (given.case(H="-1"), given.case(H="1 0; 0 2")),
 )
 
-# ------------------------------------------------------------------------------------- T11.3
-
+# T11.3
 _A = exact.flat("2/5", 4)
 
 
@@ -160,15 +157,12 @@ def law_3(A: Matrix, share: Fraction, X: Matrix, h: Fraction, depth: int) -> Non
         assert to_flint(exact.centred(moved)).rank() == to_flint(exact.centred(X)).rank()
 
 
-# ------------------------------------------------------------------------------------- T11.4
-
-
+# T11.4
 MINUS_IDENTITY = given.Hypothesis(
     "H = -I", lambda case: exact.identity(len(case.H), -1) == case.H, (given.case(),)
 )
 
-# ------------------------------------------------------------------------------------- T11.5
-
+# T11.5
 _DEPTH = 10**6
 # log(1/3) + 10^6 log(3/4) = -287683.171064069595549, rounded once.
 _PREDICTED = -287683.1710640696
@@ -210,9 +204,7 @@ def grows(instance: given.Instance) -> bool:
     return all(row[j] > 0 for j, row in enumerate(instance.H))
 
 
-# ------------------------------------------------------------------------------------- T11.6
-
-
+# T11.6
 def naive_6() -> None:
     # (3/4)^L leaves the normal range before layer 2500; the logarithm of the ratio goes on.
     states = naive_layers(-0.5, 2500)
@@ -248,9 +240,7 @@ def law_6(A: Matrix, H: Matrix) -> None:
     assert not is_zero(exact.power(exact.plus_identity(exact.kronecker(H, A)), len(A) * len(H)))
 
 
-# ------------------------------------------------------------------------------------- T11.7
-
-
+# T11.7
 # Small states, zero and zero-mean ones among them.
 _SMALL = draw.attention(1, 3).flatmap(
     lambda A: st.tuples(
@@ -278,9 +268,8 @@ SOMETHING_VANISHES = given.Hypothesis(
     (given.case(), given.case(X0="1; 2")),
 )
 
-# ------------------------------------------------------------------------------------- T11.8
 
-
+# T11.8
 def golden_8() -> None:
     # All h in [-1, 0], generic verdict TIE, and this X_0 smooths: HFC/LFC = 2^-L.
     A, H, X = exact.AA, exact.diagonal("0 -1"), exact.matrix("1 1; 1 -1")
@@ -334,8 +323,7 @@ def law_8(A: Matrix, a: Fraction, values: list[Fraction], c: list[int], y: list[
     assert (answer.hfc_lfc[6].squared or 0) == (hfc / lfc if lfc else 0)
 
 
-# ------------------------------------------------------------------------------------- T11.9
-
+# T11.9
 _EPS = 2.0**-52
 
 
@@ -403,9 +391,7 @@ def no_leak() -> None:
     assert Fraction(1, 3) * rate**200 < e / (2 + e) / 10**8
 
 
-# ------------------------------------------------------------------------------------ T11.10
-
-
+# T11.10
 def masked() -> None:
     A = softmax(np.array([[0.0, -math.inf], [1.0, 2.0]]))
     assert A[0].tolist() == [1.0, 0.0]

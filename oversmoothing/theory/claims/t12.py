@@ -14,9 +14,8 @@ from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, search
 from oversmoothing.theory.support.sizes import Array
 
-# ------------------------------------------------------------------------------------ looped
 
-
+# looped
 @dataclass(frozen=True)
 class LoopedBlock:
     """One head with logits N(x_i) . N(x_j), causal or not, W [d, d], FFN x -> B tanh(x) + b."""
@@ -102,9 +101,7 @@ def _log_ratio(X: Array) -> float:
     return float(np.log(hfc) - np.log(lfc))
 
 
-# -------------------------------------------------------------------------------------- T12a
-
-
+# T12a
 def _recalled(A: Matrix, H: Matrix, fixed: Matrix, beta: Fraction) -> Matrix:
     """The X_0 whose fixed point is given: -A X* W/beta."""
     return exact.scaled(-1 / beta, exact.product(A, fixed, exact.transposed(H)))
@@ -173,8 +170,7 @@ def law_a(
         assert squared_frobenius(away) <= rate * squared_frobenius(before)
 
 
-# -------------------------------------------------------------------------------------- T12b
-
+# T12b
 # W sends N(c) to (1, 1, 1), so that c' = c + (1, 1, 1), with s = 1 at both.
 _X, _W = sp.Matrix([[1, 2, 3], [1, 2, 3]]), sp.Matrix([[1, 0, 2], [-1, 1, 0], [2, 1, 3]])
 _ATTENDED = _X + sp.ones(2, 3)
@@ -201,9 +197,7 @@ def along() -> None:
     assert derivative(_block, _X, D) != derivative(_without_attention, _ATTENDED, D)
 
 
-# -------------------------------------------------------------------------------------- T12c
-
-
+# T12c
 def scales() -> sp.Matrix:
     x, r = sp.Matrix([1, 2, 4]), sp.Symbol("r", positive=True)
     one = sp.ones(3, 1)
@@ -245,9 +239,7 @@ def law_c(r: Fraction, c: Fraction, kappas: list[Fraction], first: list[Fraction
     assert (v, delta[1:]) == (r + 4 * c, grown)
 
 
-# --------------------------------------------------------------------------- T12c-attraction
-
-
+# T12c-attraction
 def opposite() -> None:
     def loop(X: Matrix) -> Matrix:
         moved = []
@@ -265,9 +257,7 @@ def opposite() -> None:
         X = loop(X)
 
 
-# -------------------------------------------------------------------------------------- T12d
-
-
+# T12d
 def measured_d(effort: by.Effort) -> by.Measurements:
     """Three tokens under a causal mask, moved in the last one."""
     for seed in (0, 3):

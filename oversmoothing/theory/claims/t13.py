@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact, search
 
-# -------------------------------------------------------------------------------------- T13a
-
+# T13a
 Vector = list[Any]
 
 
@@ -50,9 +49,7 @@ def spectrum_law(A: Matrix, H: Matrix, R: Matrix, p: Vector, q: Vector) -> None:
     assert exact.characteristic(whole) == _families(H, R, p, q) * rest
 
 
-# -------------------------------------------------------------------------------------- T13c
-
-
+# T13c
 @search(
     draw.attention(1, 4, zeros=True),
     draw.lists(draw.fractions(-2, 2, 4), 4),
@@ -69,9 +66,7 @@ def law_c(R: Matrix, free: Vector, t: Fraction, left: bool) -> None:
     assert moved * one == exact.characteristic(M) * active
 
 
-# -------------------------------------------------------------------------------------- T13d
-
-
+# T13d
 def rotation() -> None:
     R, half = exact.matrix("24/25 -7/25; 7/25 24/25"), exact.matrix("1/2 1/2; 1/2 1/2")
     assert exact.AA[0][0] - exact.AA[1][0] == Fraction(1, 2)

@@ -16,9 +16,8 @@ from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, s
 from oversmoothing.theory.verdict.cosines import CosineLimit
 from oversmoothing.theory.verdict.leading import TokenGrowth
 
-# -------------------------------------------------------------------------------------- T14a
 
-
+# T14a
 @st.composite
 def reducible(pick: st.DrawFn) -> Matrix:
     """A row-stochastic A of two or three closed classes and up to two tokens that are in none."""
@@ -63,9 +62,7 @@ def law_a(A: Matrix) -> None:
     assert n - int(minus.rank()) == n - int((minus * minus).rank()) == m
 
 
-# -------------------------------------------------------------------------------------- T14b
-
-
+# T14b
 @search(with_state(reducible(), draw.with_jordan_blocks([(Fraction(1, 2), 2)]), 50), at="A H")
 def law_b(A: Matrix, H: Matrix, X: Matrix) -> None:
     pi, W = families(A)
@@ -78,8 +75,7 @@ def law_b(A: Matrix, H: Matrix, X: Matrix) -> None:
     equal(final, exact.plus(exact.product(W, means), exact.layer(A, H, R, depth)))
 
 
-# -------------------------------------------------------------------------------------- T14c
-
+# T14c
 _HALF = exact.matrix("1/2")
 _PAIRS = exact.matrix("1/2 1/2 0 0; 1/2 1/2 0 0; 0 0 1/2 1/2; 0 0 1/2 1/2")
 
@@ -116,8 +112,7 @@ def law_c(A: Matrix, X: Matrix, h: Fraction) -> None:
         assert answer.limit is not None and math.isclose(answer.limit, expected, rel_tol=1e-12)
 
 
-# -------------------------------------------------------------------------------------- T14d
-
+# T14d
 _CYCLE = exact.matrix("0 1 0; 0 0 1; 1 0 0")
 
 
@@ -138,8 +133,7 @@ def law_d(A: Matrix, h: Fraction) -> None:
         assert answer.verdict == "NON_SMOOTHING"
 
 
-# -------------------------------------------------------------------------------------- T14e
-
+# T14e
 LOST = exact.matrix("1 0 0; 1/2 1/2 0; 1/4 1/2 1/4")
 _SMALL = reducible().filter(lambda A: len(A) <= 5)
 _BLOCK = draw.with_jordan_blocks([(Fraction(-1, 2), 2)])
@@ -194,9 +188,7 @@ def law_e(A: Matrix, H: Matrix, X: Matrix) -> None:
     raise AssertionError(f"{early} becomes {late}")
 
 
-# -------------------------------------------------------------------------------------- T14f
-
-
+# T14f
 def longest_chain(A: Matrix, i: int, a: Fraction) -> int:
     """The most tokens k with A_kk = a on one path of attention from token i, i among them."""
     beyond = [longest_chain(A, k, a) for k in range(i) if A[i][k]]
@@ -266,9 +258,7 @@ def law_f(A: Matrix, X: Matrix) -> None:
             assert (a, growth.power) == (seen[0], longest_chain(A, i, a) + block - 2)
 
 
-# -------------------------------------------------------------------------------------- T14g
-
-
+# T14g
 def directions() -> None:
     # Token 3 of the causal case turns by 7/8, against the others: the limits 1, -1, -1.
     answer = verdict(A=LOST, H=exact.matrix("-1/2"), X0=exact.column("1 3 2"))
@@ -323,9 +313,7 @@ def law_g(A: Matrix, H: Matrix, X: Matrix) -> None:
             assert value is not None and abs(cosine - value) < 0.1
 
 
-# -------------------------------------------------------------------------------------- T14h
-
-
+# T14h
 def residues() -> None:
     # Multipliers -1 and 1: one token is 0 at the even depths, the other at the odd ones.
     A, H, X = exact.uniform(2), exact.matrix("-2"), exact.column("0 2")
@@ -383,9 +371,7 @@ def law_h(A: Matrix, X: Matrix, x: Fraction, y: Fraction) -> None:
         state = exact.layer(A, H, state)
 
 
-# -------------------------------------------------------------------------------------- T14i
-
-
+# T14i
 def period(A: Matrix) -> int | None:
     """The period of an irreducible A, None where it is not irreducible."""
     everyone = list(range(len(A)))

@@ -11,27 +11,22 @@ from oversmoothing.theory.depth.ratios import exact_state
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given, search, spectra, verdict
 from oversmoothing.theory.verdict.formulas import real_verdict, threshold
 
-# --------------------------------------------------------------------------------------- T2b
 
-
+# T2b
 @search(draw.two_token_attention(), draw.fractions(-6, 3), at="A h")
 def matrix_law(A: Matrix, a: Fraction, h: Fraction) -> None:
     assert verdict(A=A, H=[[h]]).verdict == real_verdict(h, h, a)
     assert verdict(A=A, H=[[threshold(a)]]).verdict == "TIE"
 
 
-# --------------------------------------------------------------------------------------- T2d
-
-
+# T2d
 @search(draw.walsh_attention(), draw.value_projections(3), at="A H")
 def matrix_law_d(A: Matrix, a_values: list[Fraction], H: Matrix, h_values: list[Fraction]) -> None:
     closed = real_verdict(min(h_values), max(h_values), min(a_values))
     assert verdict(A=A, H=H).verdict == closed
 
 
-# ------------------------------------------------------------------------------------ T2d-ii
-
-
+# T2d-ii
 def flat() -> None:
     for n in (2, 3, 5):
         for a in (Fraction(0), Fraction(1, 2), Fraction(999, 1000)):
@@ -76,8 +71,7 @@ def law_d_ii(values: list[spectra.Gaussian], points: list[tuple[Fraction, Fracti
         assert spectra.by_moduli(h_values, [(u, v), (u, -v)]) == "NON_SMOOTHING"
 
 
-# --------------------------------------------------------------------------------------- T2e
-
+# T2e
 # Diagonalisable, spectrum {0, -1/2}, not normal: E_0 = I + 2H is no orthogonal projector.
 SKEW_H = exact.matrix("0 1; 0 -1/2")
 SKEW_PROJECTOR = exact.matrix("1 2; 0 0")

@@ -14,17 +14,14 @@ from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given, search, 
 from oversmoothing.theory.verdict.by_fractions import Mode, compare, exact_dominance
 from oversmoothing.theory.verdict.formulas import real_verdict
 
-# --------------------------------------------------------------------------------------- T3a
 
-
+# T3a
 @given.condition("every eigenvalue of H considered is non-zero", given.case(H="0"))
 def nonsingular(instance: given.Instance) -> bool:
     return not any(value.is_zero for value in spectra.spectrum(instance.H))
 
 
-# --------------------------------------------------------------------------------------- T3b
-
-
+# T3b
 @search(
     draw.circulant_attention(), draw.gaussian_points(3), st.integers(-2, 2).map(Fraction), at="A"
 )
@@ -37,9 +34,7 @@ def matrix_law(
     assert verdict(A=A, H=H).verdict == expected
 
 
-# --------------------------------------------------------------------------------------- T3c
-
-
+# T3c
 _INSIDE = draw.gaussian_points(1).filter(lambda h: spectra.in_universal_disc(*h))
 
 
@@ -67,8 +62,7 @@ IN_DISC = given.Hypothesis(
     (given.case(H="0"), given.case(), given.case(H="-1/2 -1; 1 -1/2")),
 )
 
-# --------------------------------------------------------------------------------------- T3d
-
+# T3d
 _INTERVAL = draw.fractions(-1, 0).filter(bool)
 
 
@@ -79,8 +73,7 @@ def matrix_law_d(A: Matrix, h: Fraction) -> None:
         assert compare(Mode(a, value), Mode(None, value))[0] == 1
 
 
-# --------------------------------------------------------------------------------------- T3e
-
+# T3e
 # Circulant of order 4: eigenvalues 1, 0, 1/10 +- 2i/5.
 C4 = exact.scaled("1/20", exact.matrix("6 9 4 1; 1 6 9 4; 4 1 6 9; 9 4 1 6"))
 _C4_OTHERS = [(Fraction(1, 10), Fraction(2, 5)), (Fraction(1, 10), Fraction(-2, 5))]
@@ -118,8 +111,7 @@ def not_the_smallest() -> None:
     assert verdict(A=C4, H=[[h]]).verdict == "NON_SMOOTHING"
 
 
-# --------------------------------------------------------------------------------------- T3f
-
+# T3f
 # H has h = -3/2 +- i with the non-orthogonal eigenvectors of a shear; -1/10 beside it.
 _H_PAIR = exact.matrix("-1/2 -2 0; 1 -5/2 0; 0 0 -1/10")
 _H_NORMAL = exact.matrix("-3/2 -1 0; 1 -3/2 0; 0 0 -1/10")

@@ -23,9 +23,8 @@ from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, is_z
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.by_fractions import ExactDominance, exact_dominance
 
-# -------------------------------------------------------------------------------- far_states
 
-
+# far_states
 def far_state(A: Matrix, H: Matrix, X0: Matrix, rate: float, digits: float = 12) -> flint.arb_mat:
     """X_L at a depth where rate^L is about 10^-digits (polynomial factors not counted)."""
     assume(rate < 0.98)
@@ -51,9 +50,7 @@ def term_rank(pattern: Sequence[Sequence[bool]]) -> int:
     return int(np.count_nonzero(matching >= 0))
 
 
-# --------------------------------------------------------------------------------------- T4a
-
-
+# T4a
 @search(draw.exact_cases(3, 2), at="A H X0")
 def law_a(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(len(A) > 1)
@@ -67,9 +64,7 @@ def law_a(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assert float(measured.effective_rank_excess(X, BITS).mid()) < 1e-3, "erank does not tend to 1"
 
 
-# --------------------------------------------------------------------------------------- T4b
-
-
+# T4b
 def mean_cosine(plus: int, minus: int) -> Fraction:
     """Mean off-diagonal cosine of plus tokens at +1 and minus at -1: ((n+ - n-)^2 - n)/(n(n-1))."""
     n = plus + minus
@@ -102,8 +97,7 @@ def law_b(A: Matrix, H: Matrix, values_H: list[Fraction], X0: Matrix) -> None:
     assert abs(mean - float(mean_cosine(plus, n - plus))) < 1e-5
 
 
-# --------------------------------------------------------------------------------------- T4c
-
+# T4c
 Pattern = list[list[bool]]
 # What is not generic. A = 2/5 I + 3/20 11^T, H = -I_5/2, X_0 = x y^T: all 20 coefficients are not
 # 0, and the rank is 1, for ever. A = J2, H = diag(0, -2): rank 1 at even depths, 2 at odd ones.
@@ -231,9 +225,7 @@ def law_c(A: Matrix, a: list[Fraction], H: Matrix, h: list[Fraction], X0: Matrix
         assert (rank_rate(rest, moduli[1]) < 1 - 1e-12) == (rank <= 1), "r_sigma < 1 is not rank 1"
 
 
-# --------------------------------------------------------------------------------------- T4d
-
-
+# T4d
 def collapse() -> None:
     # AQ, H = diag(-4, -1): the first feature is (-3)^L 3/2 +- 3^L/2, the second dies out.
     H, X = exact.diagonal("-4 -1"), exact.matrix("2 1; 1 3")
@@ -287,9 +279,7 @@ def law_d(A: Matrix, a: Fraction, X0: Matrix) -> None:
         assert hfc * expected_lfc == lfc * expected_hfc and hfc > 0, "the ratio is not of period 2"
 
 
-# --------------------------------------------------------------------------------------- T4e
-
-
+# T4e
 def defective_content() -> None:
     # H = [[0, 1], [0, 0]], A = J2: X_0 on the second feature drives L^1, on the first L^0.
     H, first, second = exact.matrix("0 1; 0 0"), exact.matrix("1 0; 2 0"), exact.matrix("0 1; 0 2")
@@ -376,9 +366,8 @@ NOT_ZERO = given.Hypothesis(
     "X_0 is not 0", lambda case: case.X0 is None or not is_zero(case.X0), (given.case(X0="0; 0"),)
 )
 
-# --------------------------------------------------------------------------------------- T4f
 
-
+# T4f
 def four() -> None:
     cases = (
         (exact.AA, "1/2 5/4 5/6"),
@@ -406,8 +395,7 @@ def law_f(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assert (gaps[1] < gaps[0]) == (rho < 1), f"rho_Q = {rho}, log ||HFC|| = {gaps}"
 
 
-# --------------------------------------------------------------------------------------- T4g
-
+# T4g
 _BITS = 512
 
 

@@ -36,8 +36,7 @@ from oversmoothing.theory.proofs.kit import (
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
-# --------------------------------------------------------------------------------------- T5a
-
+# T5a
 _FAR = 20_000
 # a = 1/2 twice (A = I/2 + 1 pi^T/2, not doubly stochastic) and a non-normal complex pair of h.
 _DOUBLE = exact.matrix("3/4 1/8 1/8; 1/4 5/8 1/8; 1/4 1/8 5/8")
@@ -91,9 +90,7 @@ def law_a(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assert abs(ratio.log / _FAR - math.log(rho_q / rho_c)) < 4e-3, "the rate is not rho_Q/rho_C"
 
 
-# --------------------------------------------------------------------------------------- T5b
-
-
+# T5b
 def from_eigenvectors(values: str, vectors: str) -> Matrix:
     """sum_i a_i v_i v_i^T/||v_i||^2 over orthogonal v_i, the rows of `vectors`."""
     V = exact.matrix(vectors)
@@ -195,8 +192,7 @@ def slope_law(A: Matrix, H: Matrix, values: list[Fraction], X0: Matrix) -> None:
     assert abs(max(logs) - np.log(predicted)) < tolerance, f"{np.exp(max(logs))} is not {predicted}"
 
 
-# --------------------------------------------------------------------------------------- T5c
-
+# T5c
 _PRECISION = 400
 
 
@@ -244,9 +240,7 @@ def law_c(values: list[Fraction]) -> None:
     assert abs(floats / float(excess.mid()) - 1) < 1e-12
 
 
-# --------------------------------------------------------------------------------------- T5d
-
-
+# T5d
 def left_eigenvector_bound() -> None:
     a, h = sp.symbols("a h", real=True)
     p, q = sp.symbols("p q", real=True)

@@ -15,9 +15,8 @@ from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, search, spe
 from oversmoothing.theory.spectra.algebraic import factors
 from oversmoothing.theory.verdict.by_fractions import exact_dominance, jordan_size
 
-# --------------------------------------------------------------------------------------- T6a
 
-
+# T6a
 def jordan_block(size: int, value: Fraction) -> Matrix:
     shift = [[Fraction(int(j == i + 1)) for j in range(size)] for i in range(size)]
     return exact.plus(shift, exact.identity(size), value)
@@ -92,9 +91,7 @@ def law_a(A: Matrix, H: Matrix) -> None:
     assert counts == predicted, f"{dict(counts)} is not {dict(predicted)}"
 
 
-# --------------------------------------------------------------------------------------- T6b
-
-
+# T6b
 def linear_in_l() -> None:
     # H = [[0, 1], [0, 0]], A = J2: HFC constant, c_L = c_0 + L (second, 0): ratio^2 = 13/(...).
     X = exact.matrix("1 2; 3 5")

@@ -27,9 +27,8 @@ from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra, verdict
 from oversmoothing.theory.spectra.algebraic import factors
 
-# --------------------------------------------------------------------------- T7b-certificate
 
-
+# T7b-certificate
 def hfc_floor(X: Matrix, squared: Fraction) -> None:
     """HFC/LFC >= 1/(K sqrt(2n)), as squares; squared: K^2."""
     hfc, lfc = exact.squared_norms(X)
@@ -78,8 +77,7 @@ def matrix_law(X: Matrix, tau: Fraction, p: Fraction, q: Fraction, layers: list[
         hfc_floor(X, bound)
 
 
-# ------------------------------------------------------------------------------- oscillation
-
+# oscillation
 Vector = list[Fraction]
 
 
@@ -115,9 +113,7 @@ def adversary(x: Vector, kind: int) -> Matrix:
 ADVERSARIES = 5
 
 
-# --------------------------------------------------------------------------------------- T7a
-
-
+# T7a
 @search(networks(2, 4), at=of_first_head)
 def law_a(layers: list[Heads], X: Matrix) -> None:
     """The differences of X_L are T_L times those of X_0, T_L the product of I + sum W^T (x) B'."""
@@ -132,9 +128,7 @@ def law_a(layers: list[Heads], X: Matrix) -> None:
     assert y == [[x] for column in exact.transposed(exact.differences(X)) for x in column]
 
 
-# ------------------------------------------------------------ hypotheses of T7b-certificate
-
-
+# Hypotheses of T7b-certificate
 @given.condition("no eigenfeature of X_0 is constant and non-zero", given.case(H="-1/2", X0="2; 2"))
 def moving_features(instance: given.Instance) -> bool:
     """P X_0 E^T = 0 only where X_0 E^T = 0, for the spectral projectors E of H."""
@@ -149,8 +143,7 @@ CONTRACTING = given.Hypothesis(
     "tau(A) < 1", lambda case: dobrushin(case.A) < 1, (given.case("1 0; 0 1"),)
 )
 
-# ------------------------------------------------------------------------------ T7b-rotation
-
+# T7b-rotation
 R = exact.matrix("4/5 -3/5; 3/5 4/5")
 X0 = exact.matrix("1 2; 3 5")
 _HALF, _COSINE = Fraction(1, 2), Fraction(4, 5)
@@ -257,9 +250,8 @@ SYMMETRIC_W = given.Hypothesis(
     (given.case(H="0 1; 0 0"),),
 )
 
-# -------------------------------------------------------------------------------- T7b-volume
 
-
+# T7b-volume
 def _kronecker_layer(A: Matrix, W: Matrix) -> Matrix:
     """I + B' (x) W^T on the rows y_i = x_i - x_n."""
     return exact.plus_identity(exact.kronecker(rational_quotient(A), exact.transposed(W)))
@@ -312,9 +304,7 @@ def volume_law(layers: list[tuple[Matrix, Matrix]]) -> None:
     assert quotient >= consensus ** (n - 1)
 
 
-# --------------------------------------------------------------------------------------- T7c
-
-
+# T7c
 @st.composite
 def _layers_c(pick: st.DrawFn) -> tuple[list[Fraction], list[tuple[Fraction, int, Matrix]]]:
     """x_0 and layers (h > 0, which adversary, a drawn A)."""
@@ -366,8 +356,7 @@ ONE_POSITIVE_H = given.Hypothesis(
     (given.case(H="-1"), given.case(H="1 0; 0 1")),
 )
 
-# --------------------------------------------------------------------------------------- T7d
-
+# T7d
 # Integer logits with one largest entry in each row.
 _LOGITS = st.integers(2, 4).flatmap(
     lambda n: draw.lists(
@@ -396,9 +385,7 @@ def law_d(S: list[list[int]], c: int) -> None:
     assert tau >= 1 - 2 * slack if len(tops) > 1 else tau <= slack
 
 
-# --------------------------------------------------------------------------------------- T7e
-
-
+# T7e
 @search(networks(1, 3, causal=True), at=of_first_head)
 def law_e(layers: list[Heads], _: Matrix) -> None:
     """det(x - product of the layers) is the product over the tokens of det(x - G_i)."""

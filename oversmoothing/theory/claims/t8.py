@@ -13,8 +13,7 @@ from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given, search, spectra, verdict
 from oversmoothing.theory.support.sizes import Array
 
-# -------------------------------------------------------------------------------- linearised
-
+# linearised
 Map = Callable[[sp.Matrix], sp.Matrix]
 
 
@@ -57,9 +56,7 @@ def layer_norm(gamma: sp.Matrix, beta: sp.Matrix, eps: sp.Expr) -> Map:
     return normalised
 
 
-# --------------------------------------------------------------------------------------- T8a
-
-
+# T8a
 def residual() -> sp.Matrix:
     c, W = sp.Matrix(1, 2, sp.symbols("c:2")), sp.Matrix([[1, -2], [3, sp.Rational(1, 2)]])
     M, D = sp.Matrix([[1, 2], [-1, 3]]), sp.Matrix(2, 2, sp.symbols("d:4"))
@@ -69,8 +66,7 @@ def residual() -> sp.Matrix:
     return change - D - attention(X, M, bias) * D * W
 
 
-# --------------------------------------------------------------------------------------- T8b
-
+# T8b
 # The expansion is checked up to the power before this one.
 _ORDER = 5
 
@@ -110,8 +106,7 @@ def law_b(c: Matrix, E: Matrix, M: Matrix) -> None:
     assert not any(any(entry.coeffs()[:_ORDER]) for entry in left.flat)
 
 
-# --------------------------------------------------------------------------------------- T8c
-
+# T8c
 # Gamma of both signs; c and eps such that s = sqrt(var + eps) = 1 at c.
 _GAMMA, _C, _EPS = sp.Matrix([2, -1, 3]), sp.Matrix([1, 2, 3]), sp.Rational(1, 3)
 NORM = layer_norm(_GAMMA, sp.Matrix([1, 0, -2]), _EPS)
@@ -150,9 +145,7 @@ def post_norm() -> object:
     return change - (_D3 + A * _D3 * _W) * jacobian(_C + _W.T * _C).T
 
 
-# --------------------------------------------------------------------------------------- T8d
-
-
+# T8d
 def even() -> None:
     n, d = sp.symbols("n d", integer=True, positive=True)
     N, M = sp.MatrixSymbol("N", n, d), sp.MatrixSymbol("M", d, d)
@@ -198,9 +191,7 @@ def law_d(seed: int, n: int, d: int) -> None:
     assert np.array_equal(after(-X, gamma, 0 * beta), -after(X, gamma, 0 * beta))
 
 
-# ------------------------------------------------------------------------------ T8e-reversal
-
-
+# T8e-reversal
 def reach(a_values: list[spectra.Gaussian]) -> Fraction:
     """max 2 (1 - Re a_i)/(1 - |a_i|^2): -h, h > 0, does not beat some a_i iff h is at most that."""
     return max(2 * (1 - u) / (1 - u * u - v * v) for u, v in a_values)
@@ -228,8 +219,7 @@ def matrix_law(A: Matrix, a_values: list[spectra.Gaussian], h: Fraction) -> None
     assert differ == (0 < abs(h) <= max(Fraction(2), reach(a_values)))
 
 
-# --------------------------------------------------------------------------------------- T8f
-
+# T8f
 # d = 4: z has mean 0 and variance 1; v, u are orthogonal to 1 and z.
 _Z, _SIDES = exact.column("1 1 -1 -1"), exact.matrix("1 -1 0 0; 0 0 1 -1")
 
@@ -263,8 +253,7 @@ def law_f(a: Fraction, w: Fraction, s0: Fraction) -> None:
         assert image == exact.scaled(grown if side in directions[:2] else 1, side)
 
 
-# --------------------------------------------------------------------------------------- T8g
-
+# T8g
 # The rotation by a right angle a position, a state of two tokens, weights.
 _TURN_G = sp.Matrix([[0, -1], [1, 0]])
 _C_G, _W_G = sp.Matrix(sp.symbols("x y", real=True)), sp.Matrix([[1, 2], [-1, 1]])

@@ -17,8 +17,7 @@ from oversmoothing.theory.numbers.exact import to_flint
 from oversmoothing.theory.numbers.rounding import at_precision
 from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, search, spectra
 
-# ----------------------------------------------------------------------------------- systems
-
+# systems
 TWO_FEATURES = given.Hypothesis(
     "there are at least two features", lambda case: len(case.H) >= 2, (given.case(),)
 )
@@ -51,9 +50,7 @@ def slope(measure: measured.Measure, A: Matrix, H: Matrix) -> float:
     return math.log(measured.slope(measure, A, H, START, (DEPTH, 2 * DEPTH), residual=False))
 
 
-# --------------------------------------------------------------------------------------- T9a
-
-
+# T9a
 def _bare_layers(A: Matrix, H: Matrix, X: Matrix, depth: int) -> Matrix:
     """A^L X W^L in fractions."""
     return exact.product(exact.power(A, depth), X, exact.power(exact.transposed(H), depth))
@@ -81,9 +78,7 @@ def law_a(A: Matrix, H: Matrix, X: Matrix, depth: int) -> None:
     assert [exact.weighted_mean(pi, moved)] == _bare_layers(exact.identity(1), H, means, depth)
 
 
-# --------------------------------------------------------------------------------------- T9b
-
-
+# T9b
 def compound(M: sp.Matrix) -> sp.Matrix:
     """C_2(M): all 2 x 2 minors, rows and columns by pairs in lexicographic order."""
     rows, columns = (list(combinations(range(size), 2)) for size in M.shape)
@@ -126,9 +121,7 @@ def law_b(A: Matrix, a: Fraction, H: Matrix, h: list[Fraction], X: Matrix, depth
     assert moved == (a * h[0] * h[1]) ** depth * exact.determinant(X)
 
 
-# --------------------------------------------------------------------------------------- T9c
-
-
+# T9c
 def measure_c(effort: by.Effort) -> by.Measurements:
     for name, (A, H, second, ratio, block) in SYSTEMS.items():
         # Twice the slope of T9b, with the same polynomial and bounded factors.
@@ -140,9 +133,7 @@ def measure_c(effort: by.Effort) -> by.Measurements:
         yield by.Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance)
 
 
-# --------------------------------------------------------------------------------------- T9d
-
-
+# T9d
 def two_tokens_closed() -> list[sp.Expr]:
     c, e, m, w = sp.symbols("c e m w", real=True)
     X = [c + e, c - e]
