@@ -1,6 +1,5 @@
 """What the claims of arxiv_2103_03404.md execute."""
 
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from math import comb, prod
@@ -67,25 +66,17 @@ def _forward(X: Matrix, layers: list[Heads], biases: Matrix, skip: bool) -> Matr
     return X
 
 
-def _paths(layers: list[Heads], skip: bool) -> Iterator[Heads]:
-    """The heads that each path takes, without its skips."""
-    for taken in product(*([*heads, *[None] * skip] for heads in layers)):
-        yield [head for head in taken if head is not None]
-
-
-def _along(X: Matrix, path: Heads) -> Matrix:
-    for A, W in path:
-        X = exact.product(A, X, W)
-    return X
-
-
 @search(networks(1, 3), draw.states(3, 2), st.booleans(), at=of_first_head)
 def law_paths(layers: list[Heads], X: Matrix, rows: Matrix, skip: bool) -> None:
     biases = [row[: len(X[0])] for row in rows[: len(layers)]]
-    paths = list(_paths(layers, skip))
+    # The heads that each path takes, without its skips.
+    taken = product(*([*heads, *[None] * skip] for heads in layers))
+    paths = [[head for head in path if head is not None] for path in taken]
     total = exact.zeros(len(X), len(X[0]))
     for path in paths:
-        moved = _along(X, path)
+        moved = X
+        for A, W in path:
+            moved = exact.product(A, moved, W)
         total = exact.plus(total, moved)
         bound = prod((dobrushin(A) ** 2 * squared_frobenius(W) for A, W in path), start=Fraction(1))
         assert squared_diameter(moved) <= bound * squared_diameter(X)

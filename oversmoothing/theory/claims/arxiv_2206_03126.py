@@ -21,21 +21,18 @@ def derivative() -> sp.Expr:
     return mean.diff(t).subs(t, 0) - sum(p * (z - y) * q for p, z, q in zip(a, x, c, strict=True))
 
 
-def _covariance(a: list[Fraction], X: Matrix) -> Matrix:
-    y = exact.weighted_mean(a, X)
-    R = [[x - m for x, m in zip(row, y, strict=True)] for row in X]
-    return exact.product(exact.transposed(R), exact.diagonal(a), R)
-
-
 @search(
     with_state(draw.attention(1, 4, zeros=True), st.integers(1, 2)),
     draw.lists(draw.fractions(-3, 3, 4), 2),
 )
 def law_gradients(A: Matrix, X: Matrix, v: list[Fraction]) -> None:
-    """v^T Cov v <= |v|^2 D^2/4 for each row of A; and equal tokens do not feel A."""
+    """v^T Cov v, the variance of <x, v>, <= |v|^2 D^2/4 for each row of A; and equal tokens do not
+    feel A."""
     v = v[: len(X[0])]
+    along = exact.applied(X, v)
     for row in A:
-        moved = exact.dot(v, exact.applied(_covariance(row, X), v))
+        mean = exact.dot(row, along)
+        moved = sum(a * (x - mean) ** 2 for a, x in zip(row, along, strict=True))
         assert 4 * moved <= exact.dot(v, v) * squared_diameter(X)
     same = [X[0]] * len(X)
     equal(exact.product(A, same), same)

@@ -158,11 +158,6 @@ def law_remedy_content(X: Matrix, entries: list[Fraction], mean: list[Fraction])
 
 
 # N-2312.06182-remedy-limit
-def _factor(h: Fraction, a: Fraction, tau: Fraction, place: str) -> Fraction:
-    value = abs(1 - tau * (1 + h) / (h * (1 - a)))
-    return value / abs(1 - tau) if place == AFTER else value
-
-
 def below_the_floor() -> None:
     A, h, tau = exact.matrix("1/2 1/2; 1/4 3/4"), Fraction(1), Fraction(2, 5)
     equal(abs(1 - tau) * (1 + h) < 1 + h / 4, True)
@@ -189,7 +184,8 @@ def law_remedy_limit(A: Matrix, a: Fraction, h: Fraction, tau: Fraction, place: 
     X = [[kappa + 1], [kappa - 1]]
     equal(step_escalating(A, [[h]], X, tau, place), exact.scaled(mu, X))
     hfc, lfc = exact.squared_norms(X)
-    equal(hfc * (p - q) ** 2, lfc * _factor(h, a, tau, place) ** 2 * (p + q) ** 2)
+    factor = (1 - tau * (1 + h) / (h * (1 - a))) / weight
+    equal(hfc * (p - q) ** 2, lfc * factor**2 * (p + q) ** 2)
 
 
 H_HAS_ONE_EIGENVALUE = given.Hypothesis(

@@ -6,7 +6,7 @@ from fractions import Fraction
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import Heads, networks, of_first_head
+from oversmoothing.theory.claims.lemmas import Heads, layer_operator, networks, of_first_head
 from oversmoothing.theory.claims.t7 import (
     R,
     frame,
@@ -30,13 +30,11 @@ from oversmoothing.theory.proofs.kit import (
 )
 from oversmoothing.theory.verdict.by_fractions import exact_dominance
 
+
 # P-2401.04301v1-control
-# Smallest possible: with d = 1 the closed interval is safe; integers in H and X_0.
-_STATE = sp.Matrix([[L, 0], [L, 2]])
-
-
 def linear(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    induction(A, H, X0, _STATE, 1 / (L**2 + 1))
+    # Smallest possible: with d = 1 the closed interval is safe; integers in H and X_0.
+    induction(A, H, X0, sp.Matrix([[L, 0], [L, 2]]), 1 / (L**2 + 1))
     equal(sp.limit(1 / (L**2 + 1), L, sp.oo), 0)
 
 
@@ -45,13 +43,9 @@ def linear(A: Matrix, H: Matrix, X0: Matrix) -> None:
 def law_heads(layers: list[Heads], _: Matrix) -> None:
     """The characteristic polynomial of the layer is that of consensus times the quotient's."""
     (heads,) = layers
-    n, d = len(heads[0][0]), len(heads[0][1])
-    consensus, quotient, whole = map(exact.identity, (d, (n - 1) * d, n * d))
-    for A, W in heads:
-        H = exact.transposed(W)
-        consensus = exact.plus(consensus, H)
-        quotient = exact.plus(quotient, exact.kronecker(H, rational_quotient(A)))
-        whole = exact.plus(whole, exact.kronecker(H, A))
+    whole = layer_operator(heads)
+    consensus = layer_operator(heads, lambda _: exact.identity(1))
+    quotient = layer_operator(heads, rational_quotient)
     expected = exact.characteristic(consensus) * exact.characteristic(quotient)
     equal(exact.characteristic(whole), expected)
 
@@ -89,12 +83,11 @@ NEGATIVE = given.Hypothesis(
     lambda case: exact.transposed(case.H) == case.H and spectra.within(case.H, lambda h: h <= 0),
     (given.case(H="1"), given.case(H="0 1; 0 0")),
 )
-# The smallest integer psi that does it: psi = 1 is safe for every A (T2b).
-_STATE_PSI = sp.Matrix([(-3) ** L - 1, (-3) ** L + 1])
 
 
 def smooths(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    induction(A, H, X0, _STATE_PSI, sp.Rational(1, 9) ** L)
+    # The smallest integer psi that does it: psi = 1 is safe for every A (T2b).
+    induction(A, H, X0, around((-3) ** L, 1), sp.Rational(1, 9) ** L)
     equal(sp.limit(sp.Rational(1, 9) ** L, L, sp.oo), 0)
 
 
@@ -210,26 +203,21 @@ def decided(A: Matrix, H: Matrix) -> None:
 
 
 # P-2401.04301v1-thm2-any-weights
-# The smallest possible: d = 2 for a Jordan block, integers in H and X_0.
-_STATE_ANY_WEIGHTS = 2**L * sp.Matrix([[L / 2, 1], [L / 2, 1]])
-
-
 def diverges(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    induction(A, H, X0, _STATE_ANY_WEIGHTS)
-    equal(sp.limit((_STATE_ANY_WEIGHTS / 2**L)[0, 0], L, sp.oo), sp.oo)
-    assert (_STATE_ANY_WEIGHTS / 2**L)[0, 1] == 1, "the second feature"
+    # The smallest possible: d = 2 for a Jordan block, integers in H and X_0.
+    state = 2**L * sp.Matrix([[L / 2, 1], [L / 2, 1]])
+    induction(A, H, X0, state)
+    equal(sp.limit((state / 2**L)[0, 0], L, sp.oo), sp.oo)
+    assert (state / 2**L)[0, 1] == 1, "the second feature"
 
 
 # P-2401.04301v1-thm2-difference
-_ERROR = sp.Rational(3, 2) ** L
-_STATE_THM2_DIFFERENCE = sp.Matrix([[2**L - _ERROR], [2**L + _ERROR]])
-
-
 def diverges_thm2_difference(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    induction(A, H, X0, _STATE_THM2_DIFFERENCE)
-    equal(_STATE_THM2_DIFFERENCE - sp.Matrix([2**L, 2**L]), sp.Matrix([-_ERROR, _ERROR]))
-    equal(sp.limit(_ERROR, L, sp.oo), sp.oo)
-    equal(sp.limit(_ERROR / 2**L, L, sp.oo), 0)
+    # The error of 2^L 1 is -+ half.
+    half = sp.Rational(3, 2) ** L
+    induction(A, H, X0, around(2**L, half))
+    equal(sp.limit(half, L, sp.oo), sp.oo)
+    equal(sp.limit(half / 2**L, L, sp.oo), 0)
 
 
 # P-2401.04301v1-thm3
@@ -262,7 +250,6 @@ SYMMETRIC = given.Hypothesis(
 # layers, and the characteristic polynomial of the difference there is a positive multiple of
 # (1 - cos^2) (1 - a - (1 + a) cos^2), so that cos^2 never exceeds both of its roots.
 _VALUES = (Fraction(-1), Fraction(0))
-_DEPTH = 12
 
 
 def _frame(a: str) -> Matrix:
@@ -274,7 +261,7 @@ def turning(A_1: Matrix, H_1: Matrix, X0_1: Matrix, H_2: Matrix, H_3: Matrix) ->
     equal([A_1, H_1, H_2, H_3], [exact.AA, *weights(_VALUES, 3)])
     # X_L R^L has mean (0, 1) K(1)^L and half-difference (0, 1) K(1/2)^L.
     start = exact.matrix("0 1")
-    for depth, X in enumerate(states(_VALUES, _DEPTH, X0_1)):
+    for depth, X in enumerate(states(_VALUES, 12, X0_1)):
         mean, high = (exact.product(start, exact.power(_frame(a), depth)) for a in ("1", "1/2"))
         sides = exact.product(exact.matrix("1/2 1/2; 1/2 -1/2"), X, exact.power(R, depth))
         equal(sides, [*mean, *high])

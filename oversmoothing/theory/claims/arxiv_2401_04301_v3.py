@@ -32,8 +32,7 @@ CLIPPED = given.Hypothesis(
 
 
 def constant(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    state = sp.Matrix([1, 3])
-    induction(A, H, X0, state, sp.Rational(1, 4))
+    induction(A, H, X0, sp.Matrix([1, 3]), sp.Rational(1, 4))
 
 
 # P-2401.04301v3-clip-tied
@@ -92,13 +91,10 @@ def ratios(A_1: Matrix, H_1: Matrix, X0_1: Matrix, H_2: Matrix) -> None:
 
 
 # P-2401.04301v3-control-every-state
-# d = 1 cannot do it (T7b); all in quarters, X_0 of ones.
-_LOW, _HIGH = sp.Rational(3, 4) ** L, sp.Rational(1, 2) ** L
-_STATE = sp.Matrix([[_LOW, _HIGH], [_LOW, -_HIGH]])
-
-
 def smooths(A: Matrix, H: Matrix, X0: Matrix) -> None:
-    induction(A, H, X0, _STATE, sp.Rational(4, 9) ** L)
+    # d = 1 cannot do it (T7b); all in quarters, X_0 of ones.
+    low, high = sp.Rational(3, 4) ** L, sp.Rational(1, 2) ** L
+    induction(A, H, X0, sp.Matrix([[low, high], [low, -high]]), sp.Rational(4, 9) ** L)
 
 
 # P-2401.04301v3-control-negative

@@ -12,22 +12,15 @@ from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, s
 
 
 # N-2405.18781-equilibria
-def _values(sizes: list[int], q: Fraction, E: Matrix) -> Matrix:
-    """E^T B^-1 E/|e|^2, B the weights between the groups."""
-    k = len(sizes)
-    rows = [[size * (q if a == b else 1) for b, size in enumerate(sizes)] for a in range(k)]
-    B = [[Fraction(entry) / sum(row) for entry in row] for row in rows]
-    inverse: flint.fmpq_mat = to_flint(B).inv()
-    W = exact.product(exact.transposed(E), from_flint(inverse), E)
-    return exact.scaled(1 / exact.dot(E[0], E[0]), W)
-
-
 def _fixed(sizes: list[int], power: int, E: Matrix) -> None:
     """Attention computed from X: every layer gives X again."""
     norm = exact.dot(E[0], E[0])
     X = [E[a] for a, size in enumerate(sizes) for _ in range(size)]
     L = exact.scaled(power / norm, logits(X, exact.identity(len(E[0]))))
-    W = _values(sizes, Fraction(2) ** power, E)
+    # W = E^T B^-1 E/|e|^2, B the weights between the groups.
+    rows = [[size * 2 ** (power * (a == b)) for b, size in enumerate(sizes)] for a in range(len(E))]
+    inverse: flint.fmpq_mat = to_flint([draw.shares(row) for row in rows]).inv()
+    W = exact.scaled(1 / norm, exact.product(exact.transposed(E), from_flint(inverse), E))
     equal(exact.product(binary_softmax(L), X, W), X)
     equal(to_flint(X).rank(), len(sizes))
 

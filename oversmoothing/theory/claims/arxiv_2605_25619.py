@@ -29,12 +29,9 @@ def law_direction(A: Matrix, a: Fraction, H: Matrix, kinds: list[Fraction], X: M
 
 
 # N-2605.25619-modulus
-_SIDE = sp.Matrix([-1, 1])
-
-
 def state(A: Matrix, H: Matrix, X0: Matrix) -> None:
     mean = sp.Matrix([[2 * 2**L, sp.Rational(7, 2) * sp.Rational(-1, 2) ** L]])
-    state = sp.ones(2, 1) * mean + _SIDE * sp.Matrix([[1, sp.Rational(3, 2)]])
+    state = sp.ones(2, 1) * mean + sp.Matrix([-1, 1]) * sp.Matrix([[1, sp.Rational(3, 2)]])
     induction(A, H, X0, state)
 
 

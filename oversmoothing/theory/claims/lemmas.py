@@ -1,6 +1,8 @@
 """What several chapters share: matrices of symbols, and softmax attention in fractions."""
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import sympy as sp
@@ -86,6 +88,13 @@ def networks(
     n, d = pick(st.integers(fewest, 3)), pick(st.integers(1, 2))
     A = draw.causal_attention(n, n) if causal else draw.attention(n, n, zeros=True)
     return pick(draw.lists(draw.heads(A, d, heads), 1, layers)), pick(draw.states(n, d))
+
+
+def layer_operator(heads: Heads, of: Callable[[Matrix], Matrix] = lambda A: A) -> Matrix:
+    """I + sum W^T (x) of(A): one layer of these heads on the columns of X; of(A) = B': on the
+    differences of tokens."""
+    terms = (exact.kronecker(exact.transposed(W), of(A)) for A, W in heads)
+    return exact.plus_identity(reduce(exact.plus, terms))
 
 
 def of_first_head(layers: list[Heads], *_: object) -> tuple[Matrix, Matrix]:

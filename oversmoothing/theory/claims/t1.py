@@ -68,9 +68,9 @@ def attained() -> None:
 
 @given.condition("c = pi^T X_0 is not 0", given.case(), given.case(X0="1; -1"))
 def given_e(instance: given.Instance) -> bool:
-    if instance.X0 is None:
-        return False
-    return any(exact.weighted_mean(spectra.stationary(instance.A), instance.X0))
+    return instance.X0 is not None and any(
+        exact.weighted_mean(spectra.stationary(instance.A), instance.X0)
+    )
 
 
 @search(_cases(), at=given.of_state)
@@ -117,10 +117,8 @@ def law_f(A: Matrix, X: Matrix) -> None:
 
 # T1g
 def bias() -> sp.Expr:
-    x, y = sp.Matrix([sp.symbols("x1:3")]), sp.Matrix([sp.symbols("y1:3")])
-    Q = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"q{i}{j}"))
-    K = sp.Matrix(2, 2, lambda i, j: sp.Symbol(f"k{i}{j}"))
-    b, e = sp.Matrix([sp.symbols("b1:3")]), sp.Matrix([sp.symbols("e1:3")])
+    x, y, b, e = (sp.Matrix([sp.symbols(f"{name}1:3")]) for name in "xybe")
+    Q, K = (sp.Matrix(2, 2, sp.symbols(f"{name}0:4")) for name in "qk")
     logit = ((x * Q + b) * (y * K + e).T)[0]
     column, row = (b * K.T * y.T)[0], (x * Q * e.T)[0] + (b * e.T)[0]
     return sp.expand(logit - (x * Q * K.T * y.T)[0] - column - row)
@@ -191,12 +189,6 @@ def law_g(S: Matrix, g: list[int]) -> None:
 
 
 # T1h
-def _on_the_diagonal(A: Matrix) -> bool:
-    """det(x - A) is the product of x - A_ii."""
-    diagonal = exact.diagonal(A[i][i] for i in range(len(A)))
-    return bool(exact.characteristic(A) == exact.characteristic(diagonal))
-
-
 @st.composite
 def _causal(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
     """A causal A from integer weights, and a state whose first row is 0 (pi^T X = 0)."""
@@ -207,7 +199,9 @@ def _causal(pick: st.DrawFn) -> tuple[Matrix, Matrix]:
 @search(_causal(), at=given.of_state)
 def law_h(A: Matrix, X: Matrix) -> None:
     n = len(A)
-    assert _on_the_diagonal(A)
+    # det(x - A) is the product of x - A_ii.
+    diagonal = exact.diagonal(A[i][i] for i in range(n))
+    assert exact.characteristic(A) == exact.characteristic(diagonal)
     assert all(0 < A[i][i] <= 1 for i in range(n)) and A[0][0] == 1
     assert all(A[i][i] < 1 for i in range(1, n))
     pi = spectra.stationary(A)

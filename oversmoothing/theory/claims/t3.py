@@ -35,12 +35,9 @@ def matrix_law(
 
 
 # T3c
-_INSIDE = draw.gaussian_points(1).filter(lambda h: spectra.in_universal_disc(*h))
-
-
 @search(
     draw.circulant_attention(),
-    draw.lists(_INSIDE, 1, 2),
+    draw.lists(draw.gaussian_points(1).filter(lambda h: spectra.in_universal_disc(*h)), 1, 2),
     at=lambda A, _, points: (A, _turning(*points[0])),
 )
 def matrix_law_c(
@@ -62,11 +59,9 @@ IN_DISC = given.Hypothesis(
     (given.case(H="0"), given.case(), given.case(H="-1/2 -1; 1 -1/2")),
 )
 
+
 # T3d
-_INTERVAL = draw.fractions(-1, 0).filter(bool)
-
-
-@search(draw.attention(2, 4), _INTERVAL, at="A h")
+@search(draw.attention(2, 4), draw.fractions(-1, 0).filter(bool), at="A h")
 def matrix_law_d(A: Matrix, h: Fraction) -> None:
     value = spectra.spectrum([[h]])[0]
     for a in spectra.attention_values(A):

@@ -399,11 +399,6 @@ def law_f(A: Matrix, H: Matrix, X0: Matrix) -> None:
 _BITS = 512
 
 
-def with_sink(Z: Matrix, size: Fraction, u: list[Fraction], v: list[Fraction]) -> Matrix:
-    """Z + size u v^T."""
-    return exact.plus(Z, exact.product([[x] for x in u], [v]), size)
-
-
 def _sigma(X: Matrix) -> list[flint.arb]:
     return measured.singular_values(flint.arb_mat(to_flint(X)), _BITS)
 
@@ -449,7 +444,8 @@ def ratio() -> object:
 def law_g(seed: int, n: int, d: int, size: Fraction) -> None:
     """Interlacing, of drawn integers; a ball that is certainly larger would refute it."""
     Z, directions = draw.general_state(seed, n, d, 9), draw.general_state(seed + 1, 2, n + d, 5)
-    X = with_sink(Z, size, directions[0][:n], directions[1][:d])
+    u, v = directions[0][:n], directions[1][:d]
+    X = exact.plus(Z, exact.product([[x] for x in u], [v]), size)
     whole, clean = _sigma(X), _sigma(Z)
     with at_precision(_BITS):
         for above, below in ((clean, whole), (whole, clean)):

@@ -193,9 +193,6 @@ def slope_law(A: Matrix, H: Matrix, values: list[Fraction], X0: Matrix) -> None:
 
 
 # T5c
-_PRECISION = 400
-
-
 def third_order() -> sp.Expr:
     # l = log(1/eps) held as a symbol: nothing is of order eps^2 l or eps^2.
     eps, ell = sp.symbols("epsilon ell", positive=True)
@@ -221,19 +218,16 @@ def third_value_matters() -> None:
         assert own > 10 * 0.5 * eps**2 * np.log(eps) ** 2
 
 
-def _excess(s: list[flint.arb]) -> flint.arb:
-    """erank - 1 of singular values in the ratios 1 : s, from the definition."""
-    p = [x / (1 + sum(s, flint.arb(0))) for x in (flint.arb(1), *s)]
-    return (-sum((x * x.log() for x in p), flint.arb(0))).exp() - 1
-
-
 @search(draw.lists(draw.fractions(0, 1, 997).filter(lambda x: x > 0), 1, 5))
 def law_c(values: list[Fraction]) -> None:
     """The two bounds in balls at 400 bits."""
-    with at_precision(_PRECISION):
+    with at_precision(400):
         s = [to_ball(v) for v in values]
         S, E = sum(s, flint.arb(0)), -sum((x * x.log() for x in s), flint.arb(0))
-        excess, slack = _excess(s), flint.arb(2) ** -300
+        # erank - 1 of singular values in the ratios 1 : s, from the definition.
+        p = [x / (1 + S) for x in (flint.arb(1), *s)]
+        excess = (-sum((x * x.log() for x in p), flint.arb(0))).exp() - 1
+        slack = flint.arb(2) ** -300
         assert excess + slack > S + E + E * E / (2 * (1 + S)), "below the lower bound"
         assert excess - slack < S + E + E * E / 2 * E.exp(), "above the upper bound"
     floats = effective_rank_excess([float(v) for v in values])

@@ -17,11 +17,6 @@ from oversmoothing.theory.verdict.by_fractions import exact_dominance, jordan_si
 
 
 # T6a
-def jordan_block(size: int, value: Fraction) -> Matrix:
-    shift = [[Fraction(int(j == i + 1)) for j in range(size)] for i in range(size)]
-    return exact.plus(shift, exact.identity(size), value)
-
-
 def character() -> None:
     P, Q, t = sp.symbols("P Q t", positive=True)
     unit = t - 1 / t
@@ -54,7 +49,7 @@ def growth() -> None:
     # The corner of J_s(mu)^L is C(L, s-1) mu^(L-s+1), the largest entry in L: s = 3, L = 1..12.
     mu = Fraction(3, 2)
     for L in range(1, 13):
-        corner = exact.power(jordan_block(3, mu), L)[0][2]
+        corner = exact.power(exact.matrix("3/2 1 0; 0 3/2 1; 0 0 3/2"), L)[0][2]
         assert corner == (Fraction(L * (L - 1), 2) * mu ** (L - 2) if L >= 2 else 0)
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
@@ -16,6 +17,7 @@ from oversmoothing.theory.claims.lemmas import (
     Heads,
     binary_softmax,
     dobrushin,
+    layer_operator,
     networks,
     of_first_head,
     oscillation,
@@ -29,17 +31,6 @@ from oversmoothing.theory.spectra.algebraic import factors
 
 
 # T7b-certificate
-def hfc_floor(X: Matrix, squared: Fraction) -> None:
-    """HFC/LFC >= 1/(K sqrt(2n)), as squares; squared: K^2."""
-    hfc, lfc = exact.squared_norms(X)
-    assert hfc * 2 * len(X) * squared >= lfc
-
-
-def _layers(*parts: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
-    """One to five layers of these parts."""
-    return draw.lists(st.tuples(*parts), 1, 5)
-
-
 @st.composite
 def matrix_layers(draw_from: st.DrawFn) -> tuple[Matrix, Fraction, Fraction, Fraction, list[Any]]:
     """X_0, tau, p, q and layers W = -V diag(s) V^T, s in [p, q], p > tau q, q(1+tau) < 2."""
@@ -49,9 +40,8 @@ def matrix_layers(draw_from: st.DrawFn) -> tuple[Matrix, Fraction, Fraction, Fra
     p = q * (tau + (1 - tau) * draw_from(st.sampled_from([Fraction(k, 4) for k in range(1, 5)])))
     spread = st.tuples(draw.fractions(0, 1, 4), draw.fractions(0, 1, 4))
     values = spread.map(lambda f: [p + (q - p) * x for x in f])
-    layers = draw_from(
-        _layers(rotations(), values, draw.attention(n, n), st.integers(0, ADVERSARIES))
-    )
+    layer = st.tuples(rotations(), values, draw.attention(n, n), st.integers(0, ADVERSARIES))
+    layers = draw_from(draw.lists(layer, 1, 5))
     return draw_from(draw.states(n, 2)), tau, p, q, layers
 
 
@@ -74,7 +64,9 @@ def matrix_law(X: Matrix, tau: Fraction, p: Fraction, q: Fraction, layers: list[
         X = exact.plus(X, exact.product(contraction_to(A, tau), X, W))
         assert squared_diameter(X) >= (1 - tau * q) ** 2 * before
         assert squared_mean(X) <= bound * squared_diameter(X)
-        hfc_floor(X, bound)
+        # HFC/LFC >= 1/(K sqrt(2n)), as squares.
+        hfc, lfc = exact.squared_norms(X)
+        assert hfc * 2 * len(X) * bound >= lfc
 
 
 # oscillation
@@ -117,14 +109,10 @@ ADVERSARIES = 5
 @search(networks(2, 4), at=of_first_head)
 def law_a(layers: list[Heads], X: Matrix) -> None:
     """The differences of X_L are T_L times those of X_0, T_L the product of I + sum W^T (x) B'."""
-    n, d = len(X), len(X[0])
     y = [[x] for column in exact.transposed(exact.differences(X)) for x in column]
     for heads in layers:
-        T, moved = exact.identity((n - 1) * d), X
-        for A, W in heads:
-            T = exact.plus(T, exact.kronecker(exact.transposed(W), rational_quotient(A)))
-            moved = exact.plus(moved, exact.product(A, X, W))
-        X, y = moved, exact.product(T, y)
+        y = exact.product(layer_operator(heads, rational_quotient), y)
+        X = reduce(exact.plus, (exact.product(A, X, W) for A, W in heads), X)
     assert y == [[x] for column in exact.transposed(exact.differences(X)) for x in column]
 
 
@@ -252,11 +240,6 @@ SYMMETRIC_W = given.Hypothesis(
 
 
 # T7b-volume
-def _kronecker_layer(A: Matrix, W: Matrix) -> Matrix:
-    """I + B' (x) W^T on the rows y_i = x_i - x_n."""
-    return exact.plus_identity(exact.kronecker(rational_quotient(A), exact.transposed(W)))
-
-
 # Layers (A_l, W_l), W_l with real spectrum in [-1, 0] in a basis of its own.
 _CLIPPED = st.tuples(st.integers(2, 3), st.integers(1, 2)).flatmap(
     lambda size: draw.lists(
@@ -299,7 +282,9 @@ def volume_law(layers: list[tuple[Matrix, Matrix]]) -> None:
     quotient = consensus = Fraction(1)
     n = len(layers[0][0])
     for A, W in layers:
-        quotient *= abs(exact.determinant(_kronecker_layer(A, W)))
+        # I + B' (x) W^T on the rows y_i = x_i - x_n.
+        on_differences = exact.kronecker(rational_quotient(A), exact.transposed(W))
+        quotient *= abs(exact.determinant(exact.plus_identity(on_differences)))
         consensus *= abs(exact.determinant(exact.plus_identity(W)))
     assert quotient >= consensus ** (n - 1)
 
@@ -392,12 +377,10 @@ def law_e(layers: list[Heads], _: Matrix) -> None:
     n, d = len(layers[0][0][0]), len(layers[0][0][1])
     whole, blocks = exact.identity(n * d), [exact.identity(d)] * n
     for heads in layers:
-        M, factors = exact.identity(n * d), [exact.identity(d)] * n
-        for A, W in heads:
-            M = exact.plus(M, exact.kronecker(exact.transposed(W), A))
-            factors = [exact.plus(g, exact.transposed(W), A[i][i]) for i, g in enumerate(factors)]
-        whole = exact.product(M, whole)
-        blocks = [exact.product(g, block) for g, block in zip(factors, blocks, strict=True)]
+        whole = exact.product(layer_operator(heads), whole)
+        for i, block in enumerate(blocks):
+            own = layer_operator(heads, lambda A, i=i: [[A[i][i]]])  # type: ignore[misc]
+            blocks[i] = exact.product(own, block)
     expected = flint.fmpq_poly([1])
     for block in blocks:
         expected = expected * exact.characteristic(block)

@@ -192,11 +192,6 @@ def law_d(seed: int, n: int, d: int) -> None:
 
 
 # T8e-reversal
-def reach(a_values: list[spectra.Gaussian]) -> Fraction:
-    """max 2 (1 - Re a_i)/(1 - |a_i|^2): -h, h > 0, does not beat some a_i iff h is at most that."""
-    return max(2 * (1 - u) / (1 - u * u - v * v) for u, v in a_values)
-
-
 @given.condition(
     "H has exactly one non-zero eigenvalue, and it is real",
     given.case(H="0"),
@@ -216,19 +211,14 @@ def matrix_law(A: Matrix, a_values: list[spectra.Gaussian], h: Fraction) -> None
     """W^T = [[2h, 0], [0, 0]] gives W^T C = [[h, -h], [0, 0]], with the eigenvalues h and 0."""
     H = [[h, -h], [Fraction(0), Fraction(0)]]
     differ = verdict(A=A, H=H).verdict != verdict(A=A, H=exact.scaled(-1, H)).verdict
-    assert differ == (0 < abs(h) <= max(Fraction(2), reach(a_values)))
+    # -h, h > 0, does not beat some a_i iff h <= max 2 (1 - Re a_i)/(1 - |a_i|^2).
+    reach = max(2 * (1 - u) / (1 - u * u - v * v) for u, v in a_values)
+    assert differ == (0 < abs(h) <= max(Fraction(2), reach))
 
 
 # T8f
 # d = 4: z has mean 0 and variance 1; v, u are orthogonal to 1 and z.
 _Z, _SIDES = exact.column("1 1 -1 -1"), exact.matrix("1 -1 0 0; 0 0 1 -1")
-
-
-def _jacobian(s: Fraction) -> Matrix:
-    """J_N(c) = (I - 11^T/d - z z^T/d)/s of T8c, gamma = 1, eps = 0."""
-    along = exact.scaled(Fraction(1, 4), exact.product(_Z, exact.transposed(_Z)))
-    centring = exact.plus(exact.identity(4), exact.uniform(4), -1)
-    return exact.scaled(1 / s, exact.plus(centring, along, -1))
 
 
 def product() -> sp.Expr:
@@ -243,8 +233,11 @@ def law_f(a: Fraction, w: Fraction, s0: Fraction) -> None:
     c, s, grown = exact.scaled(s0, _Z), s0, Fraction(1)
     directions = [exact.transposed([row]) for row in _SIDES] + [[[Fraction(1)]] * 4, _Z]
     moved = directions
+    # s J_N(c) = I - 11^T/d - z z^T/d of T8c, gamma = 1, eps = 0.
+    J = exact.plus(exact.identity(4), exact.uniform(4), -1)
+    J = exact.plus(J, exact.product(_Z, exact.transposed(_Z)), Fraction(-1, 4))
     for _ in range(4):
-        step = exact.plus_identity(_jacobian(s), a * w)
+        step = exact.plus_identity(J, a * w / s)
         moved = [exact.product(step, d) for d in moved]
         c, grown = exact.plus(c, exact.scaled(w, _Z)), grown * (1 + a * w / s)
         s += w

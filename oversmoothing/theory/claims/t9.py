@@ -105,13 +105,18 @@ _ONE = draw.fractions(-2, 2).flatmap(
 _TWO_FEATURES = _ONE | draw.with_spectrum(draw.fractions(-2, 2), 2, 2)
 
 
-def measure_b(effort: by.Effort) -> by.Measurements:
+def _of_rank_one(measure: measured.Measure, power: int, turning: float) -> by.Measurements:
+    """turning: the tolerance where a complex pair leads."""
     for name, (A, H, second, ratio, block) in SYSTEMS.items():
         # A Jordan block of size 2 at h_1 makes sigma_1 grow by L (relative to |h_1|^L) while the
         # minors do not: L^-2, that is -2 log 2/L on this slope, up to O(1/L^2).
-        predicted = math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH
-        tolerance = JORDAN if block > 1 else ROUNDING
-        yield by.Measurement(name, predicted, slope(measured.sigma_ratio, A, H), tolerance)
+        predicted = power * (math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH)
+        tolerance = turning if A is exact.C3 else power * JORDAN if block > 1 else ROUNDING
+        yield by.Measurement(name, predicted, slope(measure, A, H), tolerance)
+
+
+def measure_b(effort: by.Effort) -> by.Measurements:
+    return _of_rank_one(measured.sigma_ratio, 1, ROUNDING)
 
 
 @search(draw.two_token_attention(), _TWO_FEATURES, draw.states(2, 2), st.integers(0, 6), at="A H X")
@@ -123,14 +128,9 @@ def law_b(A: Matrix, a: Fraction, H: Matrix, h: list[Fraction], X: Matrix, depth
 
 # T9c
 def measure_c(effort: by.Effort) -> by.Measurements:
-    for name, (A, H, second, ratio, block) in SYSTEMS.items():
-        # Twice the slope of T9b, with the same polynomial and bounded factors.
-        predicted = 2 * (math.log(second * ratio) - 2 * (block - 1) * math.log(2) / DEPTH)
-        tolerance = 2 * JORDAN if block > 1 else ROUNDING
-        if A is exact.C3:
-            # The pair that attains the maximum turns: it is between 1/3 of the sum and the sum.
-            tolerance = math.log(3) / DEPTH
-        yield by.Measurement(name, predicted, slope(measured.worst_angle_gap, A, H), tolerance)
+    # Twice the slope of T9b, with the same polynomial and bounded factors. The pair that attains
+    # the maximum turns: it is between 1/3 of the sum and the sum.
+    return _of_rank_one(measured.worst_angle_gap, 2, math.log(3) / DEPTH)
 
 
 # T9d

@@ -115,16 +115,13 @@ OUR_READING = "our reading"
 # A reading that leaves out a condition of the paper: what refutes it does not touch the paper.
 LEFT_OUT = f"{OUR_READING}, without"
 
-_WHOSE = {
-    Status.REFUTED_WORDS: "in the paper's own words",
-    Status.REFUTED_READING: "of our reading",
-}
-
 
 def tally(statuses: Iterable[Status]) -> str:
     """ "116 proved in writing, 38 refuted (1 in the paper's own words, 37 of our reading)"."""
     kinds = list(statuses)
-    whose = [f"{count} {words}" for each, words in _WHOSE.items() if (count := kinds.count(each))]
+    words, reading = kinds.count(Status.REFUTED_WORDS), kinds.count(Status.REFUTED_READING)
+    whose = [f"{words} in the paper's own words"] * bool(words)
+    whose += [f"{reading} of our reading"] * bool(reading)
     said = {"written": "proved in writing"}
     said |= {"refuted": f"refuted ({', '.join(whose)})"} if whose else {}
     counts = Counter(status.short for status in kinds).most_common()

@@ -342,11 +342,10 @@ def statement(theorem: str, sources: Path = SOURCES) -> str:
 
 def _stated(theorem: str, text: str) -> str:
     """What stands in the file, from its keyword to its proof; nothing where it is not there."""
-    stated = re.search(_STATED.format(re.escape(theorem.split(".")[1])), text, re.M | re.S)
+    name = re.escape(theorem.split(".")[1])
+    pattern = rf"^\s*(?:Theorem|Lemma|Corollary)\s+{name}\b.*?\.(?=\s*Proof\b)"
+    stated = re.search(pattern, text, re.M | re.S)
     return "" if stated is None else stated[0]
-
-
-_STATED = r"^\s*(?:Theorem|Lemma|Corollary)\s+{}\b.*?\.(?=\s*Proof\b)"
 
 
 @cache

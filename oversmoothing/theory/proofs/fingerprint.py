@@ -46,15 +46,12 @@ def digest(code: str) -> str:
 def line(name: str, section: str, code: str) -> str:
     """Of a claim: its section of a chapter's Markdown, and the code of the chapter."""
     (status,) = _STATUS.findall(section)
-    theorems = [part for theorem in _THEOREM.findall(section) for part in _of_theorem(theorem)]
-    return f"{name}: {status} {_hash([' '.join(section.split()), *theorems, digest(code)])}"
-
-
-def _of_theorem(theorem: str) -> list[str]:
-    """What is on record of it, and the files that prove it, without their comments."""
-    texts = [without_comments(read_text(path)) for path in files_behind(theorem.split(".")[0])]
-    kept = on_record().get(theorem)
-    return [str(kept), *(" ".join(text.split()) for text in texts)]
+    parts = [" ".join(section.split())]
+    for theorem in _THEOREM.findall(section):
+        # What is on record of it, and the files that prove it, without their comments.
+        texts = (without_comments(read_text(path)) for path in files_behind(theorem.split(".")[0]))
+        parts += [str(on_record().get(theorem)), *(" ".join(text.split()) for text in texts)]
+    return f"{name}: {status} {_hash([*parts, digest(code)])}"
 
 
 def fingerprint() -> str:

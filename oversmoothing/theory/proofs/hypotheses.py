@@ -171,11 +171,6 @@ def contains_both_radii(A: Matrix, H: Matrix, X0: Matrix) -> bool:
     )
 
 
-def _generic(case: Instance) -> bool:
-    """X_0 contains a dominant mode on either side (no X_0: meant for almost all)."""
-    return case.X0 is None or len(case.A) == 1 or contains_both_radii(case.A, case.H, case.X0)
-
-
 NOT_FLAT = Hypothesis(
     "X_0 is given and not all of its rows are equal",
     lambda case: case.X0 is not None and not consensus(case.X0),
@@ -188,7 +183,10 @@ BOTH_PARTS = Hypothesis(
 )
 GENERIC = Hypothesis(
     "X_0 outside a null set: it contains modes at rho_C and at rho_Q",
-    _generic,
+    # No X_0: meant for almost all.
+    lambda case: (
+        case.X0 is None or len(case.A) == 1 or contains_both_radii(case.A, case.H, case.X0)
+    ),
     (case(X0="2; 2"), case(X0="1; -1")),
 )
 

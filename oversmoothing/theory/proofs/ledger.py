@@ -35,7 +35,6 @@ from oversmoothing.theory.proofs.claim import (
     Evidence,
     Finding,
     Kind,
-    Outcome,
     Status,
 )
 from oversmoothing.theory.proofs.coq import RECORD, as_record, check, coq_version, on_record
@@ -336,18 +335,15 @@ def run_claim(
         if kinds is not None and evidence.kind not in kinds:
             continue
         start = time.perf_counter()
-        outcome = _outcome(claim, evidence, effort)
+        if isinstance(evidence, Searched):
+            outcome = evidence.search(effort.examples, effort.seed, claim.hypotheses)
+        else:
+            outcome = evidence.run(effort)
         findings.append(Finding(index, evidence, outcome, time.perf_counter() - start))
         seen(findings[-1])
     findings.sort(key=lambda finding: finding.index)
     reading = standing(claim, findings, cited)
     return Entry(claim, reading, findings, time.perf_counter() - begin)
-
-
-def _outcome(claim: Claim, evidence: Evidence, effort: Effort) -> Outcome:
-    if isinstance(evidence, Searched):
-        return evidence.search(effort.examples, effort.seed, claim.hypotheses)
-    return evidence.run(effort)
 
 
 def settled(entries: Iterable[Entry]) -> list[Entry]:

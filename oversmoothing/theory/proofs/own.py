@@ -176,7 +176,10 @@ def _said(error: BaseException) -> str:
     if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
         for part, module in _PARTS.items():
             if module is error.obj:
-                return _none(f"{part}.{error.name}", (f"{part}.{n}" for n in names_of(part)))
+                wanted, known = f"{part}.{error.name}", [f"{part}.{n}" for n in names_of(part)]
+                near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.6)
+                perhaps = f"; {near[0]} perhaps" if near else ""
+                return f"there is no {wanted}{perhaps}; there are {', '.join(known)}"
     if isinstance(error, ImportError) and error.name == "oversmoothing":
         return (
             f"{str(error).partition(' (')[0]}; for a claim there are Claim, by, draw, exact, given"
@@ -192,14 +195,6 @@ def _ours(error: BaseException) -> bool:
     """Whether it is what a claim is made with that refuses."""
     last = traceback.extract_tb(error.__traceback__)[-1].filename
     return Path(last).parent == Path(__file__).parent
-
-
-def _none(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    return (
-        f"there is no {name}{f'; {near[0]} perhaps' if near else ''}; there are {', '.join(names)}"
-    )
 
 
 def described() -> Iterator[str]:

@@ -121,7 +121,10 @@ def of_finding(finding: Finding, width: int = 100) -> list[str]:
         lines += _wrapped(outcome.detail, width, 6)
     for number, step in enumerate(steps, 1):
         # What its check covers, and the clauses that it is for.
-        covers = f"{_checked(step['check'])}{_for(step['covers'])}"
+        # Only a general check verifies its step.
+        scope = {None: "words", Scope.GENERAL: "verified"}
+        checked = scope.get(step["check"], f"illustrated: {step['check']}")
+        covers = f"{checked}{_for(step['covers'])}"
         lines += _wrapped(f"{number}. {step['words']} [{covers}]", width, 6)
     if outcome.counterexample is not None:
         lines += _wrapped(f"counterexample: {outcome.counterexample}", width, 6)
@@ -272,13 +275,6 @@ def without_second_opinion(entries: Sequence[Entry]) -> list[str]:
                 times = {name: data[name] for name in ("z3", "cvc5") if name in data}
                 lines.append(f"{entry.claim.name}, {finding.evidence.title}: {times}")
     return lines
-
-
-def _checked(scope: str | None) -> str:
-    """Only a general check verifies its step."""
-    if scope is None:
-        return "words"
-    return "verified" if scope == Scope.GENERAL else f"illustrated: {scope}"
 
 
 def _for(covers: Sequence[int]) -> str:
