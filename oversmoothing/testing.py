@@ -11,13 +11,8 @@ found no counterexample, or a proof: `check` returns which, as the claim's statu
 from collections.abc import Mapping
 from typing import Any
 
-from oversmoothing.theory.proofs import (
-    by as by,
-    hypotheses as given,
-    instances as exact,
-    strategies as draw,
-)
-from oversmoothing.theory.proofs.claim import Claim as Claim, Effort, Status
+from oversmoothing.theory.proofs.claim import Effort, Status
+from oversmoothing.theory.proofs.kit import Claim, by, draw, exact, given
 from oversmoothing.theory.proofs.ledger import run_claim
 
 __all__ = ["Claim", "Refuted", "by", "check", "draw", "exact", "given"]

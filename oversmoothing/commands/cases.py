@@ -76,10 +76,7 @@ def verdict(
         if words := announced(layer.n, layer.d, start is not None):
             print(words, file=sys.stderr)
         result = answer(layer, start, depths, exact_binary or certified, thorough)
-    if as_json:
-        print(files.to_json(result.to_json_object()), end="")
-    else:
-        print(opt.wrapped(str(result)))
+    opt.shown(as_json, result.to_json_object(), str(result), unpiped=False)
 
 
 def certify(

@@ -59,16 +59,11 @@ class Command(_Helped, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Give the parser one word for each flag; what has one value has it once."""
-        several = {
-            flag
-            for param in self.params
-            if getattr(param, "multiple", False)
-            for flag in param.opts
-        }
-        words = repeat_flags(args, several)
+        several = [param for param in self.params if getattr(param, "multiple", False)]
+        words = repeat_flags(args, {flag for param in several for flag in param.opts})
         _, _, order = self.make_parser(ctx).parse_args(args=list(words))
         for param, count in Counter(order).items():
-            once = not getattr(param, "multiple", False) and not getattr(param, "is_flag", False)
+            once = param not in several and not getattr(param, "is_flag", False)
             if count > 1 and once and not ctx.resilient_parsing:
                 ctx.fail(f"{param.opts[0]} is given {count} times and has one value: keep one")
         return super().parse_args(ctx, words)

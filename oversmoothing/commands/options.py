@@ -244,9 +244,9 @@ def listed(
         print(to_json(dict(rows)), end="")
 
 
-def shown(as_json: bool, value: Any, text: str) -> None:
+def shown(as_json: bool, value: Any, text: str, unpiped: bool = True) -> None:
     """Print the value as JSON and nothing else, or the text."""
-    print(to_json(value).rstrip("\n") if as_json else wrapped(text, True))
+    print(to_json(value).rstrip("\n") if as_json else wrapped(text, unpiped))
 
 
 def columns() -> int:

@@ -43,10 +43,7 @@ def law_any_state(star: Matrix, X: Matrix) -> None:
             A = [[star[i][k] * star[j][m] for j in range(n)] for i in range(n)]
             W = [[Fraction(int((p, q) == (m, k))) for q in range(d)] for p in range(d)]
             total = exact.plus(total, exact.product(A, X, W))
-    inner = sum(
-        (p * q for r, s in zip(star, X, strict=True) for p, q in zip(r, s, strict=True)),
-        Fraction(0),
-    )
+    inner = sum((exact.dot(r, s) for r, s in zip(star, X, strict=True)), Fraction(0))
     equal(total, exact.scaled(inner, star))
 
 

@@ -323,16 +323,18 @@ def law_8(A: Matrix, a: Fraction, values: list[Fraction], c: list[int], y: list[
 
 
 # T11.9
+# A_ij v_i/v_j, v = (1, 1 + e), has the Perron vector v: HFC/LFC -> e/(2 + e), not 0.
+_E = Fraction(1, 2**24)
+_ROUNDED = exact.product(exact.diagonal([1, 1 + _E]), exact.AA, exact.diagonal([1, 1 / (1 + _E)]))
+
+
 def exact_saturation() -> None:
-    # A_ij v_i/v_j, v = (1, 1 + e), has the Perron vector v: HFC/LFC -> e/(2 + e), not 0.
-    e = Fraction(1, 2**24)
-    v = [Fraction(1), 1 + e]
-    rounded = [[exact.AA[i][j] * v[i] / v[j] for j in range(2)] for i in range(2)]
-    assert sum(rounded[0]) != sum(rounded[1])
-    assert all(abs(sum(row, Fraction(0)) - 1) <= e for row in rounded)
+    assert sum(_ROUNDED[0]) != sum(_ROUNDED[1])
+    assert all(abs(sum(row, Fraction(0)) - 1) <= _E for row in _ROUNDED)
     H, X = exact.matrix("1/2"), exact.matrix("1; 2")
-    saturated, falls = (exact.squared_ratio(exact.layer(A, H, X, 200)) for A in (rounded, exact.AA))
-    floor = (e / (2 + e)) ** 2
+    states = (exact.layer(A, H, X, 200) for A in (_ROUNDED, exact.AA))
+    saturated, falls = map(exact.squared_ratio, states)
+    floor = (_E / (2 + _E)) ** 2
     # The other mode has decayed by (5/6)^200 < 10^-15 of its start 1/3.
     assert abs(saturated / floor - 1) < Fraction(1, 10**7)
     assert falls == Fraction(1, 9) * Fraction(5, 6) ** 400 < floor / 10**16
@@ -372,13 +374,8 @@ def measure_9(effort: by.Effort) -> by.Measurements:
 
 def no_leak() -> None:
     # The same rounded entries, used through B' = A_11 - A_21 and c: no saturation.
-    e = Fraction(1, 2**24)
-    rounded = [
-        [exact.AA[0][0], exact.AA[0][1] / (1 + e)],
-        [exact.AA[1][0] * (1 + e), exact.AA[1][1]],
-    ]
-    rate = (1 + (rounded[0][0] - rounded[1][0]) / 2) / Fraction(3, 2)
-    assert Fraction(1, 3) * rate**200 < e / (2 + e) / 10**8
+    rate = (1 + (_ROUNDED[0][0] - _ROUNDED[1][0]) / 2) / Fraction(3, 2)
+    assert Fraction(1, 3) * rate**200 < _E / (2 + _E) / 10**8
 
 
 # T11.10

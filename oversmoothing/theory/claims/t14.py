@@ -11,8 +11,17 @@ from hypothesis import assume, strategies as st
 from oversmoothing.theory.claims.lemmas import with_state
 from oversmoothing.theory.depth import recurrence as measured
 from oversmoothing.theory.layer.attention import closed_classes, cyclic_groups
-from oversmoothing.theory.numbers.exact import exact_stationary, from_flint, to_flint, to_float
-from oversmoothing.theory.proofs.kit import Matrix, draw, equal, exact, given, search, verdict
+from oversmoothing.theory.numbers.exact import exact_stationary, to_flint, to_float
+from oversmoothing.theory.proofs.kit import (
+    Matrix,
+    draw,
+    equal,
+    exact,
+    given,
+    search,
+    spectra,
+    verdict,
+)
 from oversmoothing.theory.verdict.cosines import CosineLimit
 from oversmoothing.theory.verdict.leading import TokenGrowth
 
@@ -38,16 +47,9 @@ def families(A: Matrix) -> tuple[list[list[Fraction]], Matrix]:
     """The stationary distribution of each closed class, and where tokens end: W [n, m]."""
     classes = [members.tolist() for members in closed_classes(to_float(A))]
     pi = [exact_stationary(A, [members]) for members in classes]
-    n = len(A)
-    inside = [k for k in range(n) if not any(k in members for members in classes)]
-    W = [[Fraction(int(k in members)) for members in classes] for k in range(n)]
-    if inside:
-        left = [[Fraction(int(i == j)) - A[i][j] for j in inside] for i in inside]
-        right = [[sum((A[i][j] for j in m), Fraction(0)) for m in classes] for i in inside]
-        shares = from_flint(to_flint(left).solve(to_flint(right)))
-        for i, row in zip(inside, shares, strict=True):
-            W[i] = row
-    return pi, W
+    # The projector at 1 is W pi, and a class has the sum 1 in its pi.
+    ends = spectra.projector(A, Fraction(1))
+    return pi, [[sum((row[j] for j in m), Fraction(0)) for m in classes] for row in ends]
 
 
 @search(reducible(), at=given.of_attention)

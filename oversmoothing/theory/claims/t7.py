@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import reduce
 from itertools import pairwise
 from operator import itemgetter
+from statistics import mean
 from typing import Any
 
 import flint
@@ -71,10 +72,6 @@ def matrix_law(X: Matrix, tau: Fraction, p: Fraction, q: Fraction, layers: list[
 
 # oscillation
 Vector = list[Fraction]
-
-
-def mean(x: Vector) -> Fraction:
-    return sum(x, Fraction(0)) / len(x)
 
 
 def contraction_to(A: Matrix, tau: Fraction) -> Matrix:

@@ -186,9 +186,7 @@ def _asked(theorems: Sequence[str], sources: Path, built: Sequence[Path]) -> lis
         folder = Path(name)
         (folder / "Ask.v").write_text("\n".join(asked) + "\n")
         said = _coq([*_found_in(built), "Ask.v"], folder, "there is no such theorem")
-        return [
-            _answer(folder, number, theorem, text, said) for number, theorem in enumerate(theorems)
-        ]
+        return [_answer(folder, k, theorem, text, said) for k, theorem in enumerate(theorems)]
 
 
 def _answer(folder: Path, number: int, theorem: str, text: str, said: str) -> Checked:
