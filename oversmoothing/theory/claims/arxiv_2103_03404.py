@@ -1,6 +1,7 @@
 """What the claims of arxiv_2103_03404.md execute."""
 
 from fractions import Fraction
+from functools import reduce
 from itertools import product
 from math import comb, prod
 
@@ -57,15 +58,6 @@ def law_doubly_exponential(X: Matrix, M: Matrix, W: Matrix) -> None:
 
 
 # N-2103.03404-paths
-def _forward(X: Matrix, layers: list[Heads], biases: Matrix, skip: bool) -> Matrix:
-    for heads, bias in zip(layers, biases, strict=True):
-        moved = X if skip else exact.zeros(len(X), len(X[0]))
-        for A, W in heads:
-            moved = exact.plus(moved, exact.product(A, X, W))
-        X = [[x + b for x, b in zip(row, bias, strict=True)] for row in moved]
-    return X
-
-
 @search(networks(1, 3), draw.states(3, 2), st.booleans(), at=of_first_head)
 def law_paths(layers: list[Heads], X: Matrix, rows: Matrix, skip: bool) -> None:
     biases = [row[: len(X[0])] for row in rows[: len(layers)]]
@@ -80,8 +72,11 @@ def law_paths(layers: list[Heads], X: Matrix, rows: Matrix, skip: bool) -> None:
         total = exact.plus(total, moved)
         bound = prod((dobrushin(A) ** 2 * squared_frobenius(W) for A, W in path), start=Fraction(1))
         assert squared_diameter(moved) <= bound * squared_diameter(X)
-    rest = exact.plus(_forward(X, layers, biases, skip), total, -1)
-    assert given.consensus(rest)
+    end = X
+    for heads, bias in zip(layers, biases, strict=True):
+        terms = [exact.product(A, end, W) for A, W in heads] + [end] * skip
+        end = [[x + b for x, b in zip(row, bias, strict=True)] for row in reduce(exact.plus, terms)]
+    assert given.consensus(exact.plus(end, total, -1))
     if skip and len({len(heads) for heads in layers}) == 1:
         depth, many = len(layers), len(layers[0])
         for k in range(depth + 1):

@@ -1,6 +1,5 @@
 """What the claims of t12.md execute."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
@@ -16,16 +15,17 @@ from oversmoothing.theory.support.sizes import Array
 
 
 # looped
-@dataclass(frozen=True)
 class LoopedBlock:
-    """One head with logits N(x_i) . N(x_j), causal or not, W [d, d], FFN x -> B tanh(x) + b."""
+    """One head with logits N(x_i) . N(x_j), causal or not, W [d, d], FFN x -> B tanh(x) + b, of
+    drawn weights, d = 4, with a bias that gives equal tokens a direction to settle in."""
 
-    placement: Literal["pre", "post"]
-    W: Array
-    B: Array
-    b: Array
-    norm: TokenNorm
-    causal: bool
+    def __init__(self, placement: Literal["pre", "post"], causal: bool, seed: int) -> None:
+        rng, d = np.random.default_rng(seed), 4
+        self.placement: Literal["pre", "post"] = placement
+        self.causal = causal
+        self.W, self.B = 0.4 * rng.standard_normal((2, d, d))
+        self.norm = TokenNorm("layer", 1 + 0.3 * rng.standard_normal(d), np.zeros(d), 1e-6)
+        self.b = rng.standard_normal(d)
 
     def __call__(self, X: Array) -> Array:
         """The states X [n, d] one loop on."""
@@ -58,15 +58,6 @@ class LoopedBlock:
         if self.causal:
             logits = np.where(np.tri(len(N), dtype=bool), logits, -np.inf)
         return softmax(logits)
-
-
-def small_block(placement: Literal["pre", "post"], causal: bool, seed: int) -> LoopedBlock:
-    """Drawn weights, d = 4, with a bias that gives equal tokens a direction to settle in."""
-    rng = np.random.default_rng(seed)
-    d = 4
-    W, B = 0.4 * rng.standard_normal((2, d, d))
-    norm = TokenNorm("layer", 1 + 0.3 * rng.standard_normal(d), np.zeros(d), 1e-6)
-    return LoopedBlock(placement, W, B, rng.standard_normal(d), norm, causal)
 
 
 def slopes(what: str, f: LoopedBlock, seed: int, tolerance: float) -> by.Measurement:
@@ -212,7 +203,7 @@ def kernel() -> sp.Matrix:
 def measured(effort: by.Effort) -> by.Measurements:
     """Three tokens, 400 to 800 loops."""
     for seed in (0, 3):
-        yield slopes(f"weights {seed}", small_block("pre", False, seed), seed, 0.015)
+        yield slopes(f"weights {seed}", LoopedBlock("pre", False, seed), seed, 0.015)
 
 
 @search(
@@ -262,7 +253,7 @@ def measured_d(effort: by.Effort) -> by.Measurements:
     """Three tokens under a causal mask, moved in the last one."""
     for seed in (0, 3):
         words = f"Pre-LN, weights {seed}: a power"
-        yield slopes(words, small_block("pre", True, seed), seed, 0.015)
+        yield slopes(words, LoopedBlock("pre", True, seed), seed, 0.015)
     for causal in (False, True):
         words = f"Post-LN, {'causal' if causal else 'content alone'}: a rate"
-        yield slopes(words, small_block("post", causal, 0), 0, 2e-3)
+        yield slopes(words, LoopedBlock("post", causal, 0), 0, 2e-3)

@@ -53,7 +53,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial, partialmethod
+from functools import partial
 from inspect import signature
 from itertools import chain
 from pathlib import Path
@@ -183,14 +183,36 @@ class Reader:
             key, covers, value = item.read(
                 "coq", "query", "sharp", "search", "certified", "simulated", "symbolic"
             )
-            make: Callable[[Item, tuple[int, ...], str], Evidence] = getattr(self, f"_{key}")
             with item.told(self.section.name):
-                yield make(item, default if covers is None else covers, value)
+                yield self._piece(key, item, default if covers is None else covers, value)
 
-    def _coq(self, item: Item, covers: tuple[int, ...], theorem: str) -> Formal:
-        self._childless(item)
-        statement(theorem)
-        return Formal(theorem, covers)
+    def _piece(self, key: str, item: Item, covers: tuple[int, ...], value: str) -> Evidence:
+        """One piece of evidence; value: what stands behind its key."""
+        if key == "query":
+            return self._query(item, covers, value)
+        if key == "sharp":
+            return Sharp(self._query(item, (), value))
+        if key == "symbolic":
+            check, scope = self._check(item)
+            if check is None:
+                raise item.error("no function gives the residual")
+            return Symbolic(value, check, covers, scope)
+        for child in item.children:
+            child.read()  # there is to be none
+        if key == "coq":
+            statement(value)
+            return Formal(value, covers)
+        named = _NAMED.fullmatch(value)
+        if named is None or named[2] is None:
+            raise item.error("it needs a name and a title: `law`: in fractions")
+        runs = self.find(named[1])
+        if not callable(runs):
+            raise item.error(f"the Python file has no such '{named[1]}'")
+        if key != "search":
+            return (Certified if key == "certified" else Simulated)(named[2], runs, covers)
+        if not isinstance(runs, Searched):
+            raise item.error(f"{value} is no search")
+        return replace(runs, title=named[2], covers=covers)
 
     def _query(self, item: Item, covers: tuple[int, ...], title: str) -> ForAllReals:
         stated, *neighbours = item.children or [item]
@@ -207,9 +229,6 @@ class Reader:
                 query = query.unless(words[1], **given)
         return query
 
-    def _sharp(self, item: Item, covers: tuple[int, ...], title: str) -> Sharp:
-        return Sharp(self._query(item, (), title))
-
     def _parts(self, item: Item, text: str, *known: str) -> dict[str, Any]:
         if not re.fullmatch(rf"{_PART}(?:, {_PART})*", text):
             raise item.error(f"'{text[:60]}' is no `given ..., then ..., at ...`")
@@ -217,42 +236,6 @@ class Reader:
         if unknown := parts.keys() - set(known):
             raise item.error(f"'{unknown.pop()}' stands in the wrong place")
         return parts
-
-    def _symbolic(self, item: Item, covers: tuple[int, ...], title: str) -> Symbolic:
-        check, scope = self._check(item)
-        if check is None:
-            raise item.error("no function gives the residual")
-        return Symbolic(title, check, covers, scope)
-
-    def _named(self, item: Item, value: str) -> tuple[Any, str]:
-        """What has the name in the Python file, and the title behind it."""
-        self._childless(item)
-        named = _NAMED.fullmatch(value)
-        if named is None or named[2] is None:
-            raise item.error("it needs a name and a title: `law`: in fractions")
-        runs = self.find(named[1])
-        if not callable(runs):
-            raise item.error(f"the Python file has no such '{named[1]}'")
-        return runs, named[2]
-
-    def _search(self, item: Item, covers: tuple[int, ...], value: str) -> Searched:
-        evidence, title = self._named(item, value)
-        if not isinstance(evidence, Searched):
-            raise item.error(f"{value} is no search")
-        return replace(evidence, title=title, covers=covers)
-
-    def _run(
-        self, kind: type[Certified | Simulated], item: Item, covers: tuple[int, ...], value: str
-    ) -> Evidence:
-        runs, title = self._named(item, value)
-        return kind(title, runs, covers)
-
-    _certified = partialmethod(_run, Certified)
-    _simulated = partialmethod(_run, Simulated)
-
-    def _childless(self, item: Item) -> None:
-        for child in item.children:
-            child.read()
 
     def _check(self, item: Item) -> tuple[Callable[[], object] | None, Scope]:
         """The function of a step, with the numbers that it takes, and what it covers."""

@@ -21,7 +21,7 @@ import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -66,8 +66,8 @@ class Checked:
 
     theorem: str
     type: str
-    axioms: tuple[str, ...]
-    unmet: tuple[str, ...] = ()
+    axioms: list[str]
+    unmet: list[str] = field(default_factory=list)
 
 
 def coq_version() -> str | None:
@@ -193,7 +193,7 @@ def _answer(folder: Path, number: int, theorem: str, text: str, said: str) -> Ch
     """What Coq said of one of them."""
     closed = (folder / f"type{number}.out").read_text().partition(":")[2].strip("\n")
     axioms = (folder / f"axioms{number}.out").read_text()
-    names = tuple(re.findall(r"^([\w.']+)\s*(?=:|$)", axioms.partition("Axioms:")[2], re.M))
+    names = re.findall(r"^([\w.']+)\s*(?=:|$)", axioms.partition("Axioms:")[2], re.M)
     if not names and "Closed under the global context" not in axioms:
         raise InputError(f"{theorem}: Coq says neither axioms nor that there are none: {axioms}")
     if beyond := sorted(set(names) - ALLOWED):
@@ -208,7 +208,7 @@ def _answer(folder: Path, number: int, theorem: str, text: str, said: str) -> Ch
     shown = set(re.findall(r"[\w']+", _stated(theorem, text)))
     assumed = [name for name in reversed(premises("premise")) if name in named - shown]
     left = premises("left") if _applied(theorem, text) else assumed
-    unmet = tuple(name for name in assumed if name in left)
+    unmet = [name for name in assumed if name in left]
     return Checked(theorem, textwrap.dedent("       " + closed.lstrip()), names, unmet)
 
 
@@ -303,13 +303,8 @@ def _module(module: str, sources: Path) -> dict[str, Checked]:
             named = [f"{module}.{n}" for n in re.findall(r"^\s*Theorem\s+(\w+)", text, re.M)]
             theorems = _asked(named, sources, built) if named else []
             write_atomically(answers, json.dumps([asdict(one) for one in theorems]))
-        kept = json.loads(answers.read_text())
-    return {
-        one["theorem"]: Checked(
-            one["theorem"], one["type"], tuple(one["axioms"]), tuple(one["unmet"])
-        )
-        for one in kept
-    }
+        kept = [Checked(**one) for one in json.loads(answers.read_text())]
+    return {one.theorem: one for one in kept}
 
 
 def checked(theorem: str, sources: Path) -> Checked:
@@ -351,8 +346,7 @@ def on_record() -> dict[str, Checked]:
     """What Coq says of each theorem that a claim of ours names; `make formal` holds it to Coq."""
     rows = read_json(RECORD)
     return {
-        name: Checked(name, "\n".join(row["type"]), tuple(row["axioms"]))
-        for name, row in rows.items()
+        name: Checked(name, "\n".join(row["type"]), row["axioms"]) for name, row in rows.items()
     }
 
 
@@ -399,7 +393,7 @@ class Formal:
             return Outcome(None, f"absent: {error}", absent=True)
         except InputError as error:
             return Outcome(False, str(error))
-        data = {"coq": proof.type, "axioms": list(proof.axioms)}
+        data = {"coq": proof.type, "axioms": proof.axioms}
         if proof.unmet:
             name = self.theorem.split(".")[1]
             return Outcome(

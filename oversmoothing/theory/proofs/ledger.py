@@ -299,11 +299,6 @@ class Entry:
         return self.standing.status
 
     @property
-    def absent(self) -> bool:
-        """Whether the tool of some of its evidence is not installed."""
-        return any(finding.outcome.absent for finding in self.findings)
-
-    @property
     def as_recorded(self) -> bool:
         """Whether the status is the one on record, where one is."""
         return self.claim.on_record in (None, self.status)
@@ -368,7 +363,8 @@ def in_want_of_coq(entries: Iterable[Entry]) -> list[str]:
     them."""
     wanting: list[str] = []
     for entry in settled(entries):
-        if entry.absent or any(name in wanting for name in entry.claim.cites):
+        absent = any(finding.outcome.absent for finding in entry.findings)
+        if absent or any(name in wanting for name in entry.claim.cites):
             wanting.append(entry.claim.name)
     return wanting
 

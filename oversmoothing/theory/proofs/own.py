@@ -154,7 +154,9 @@ def said_of(path: Path) -> Iterator[None]:
         raise
     except Exception as error:
         place = raised_in(error, str(path.resolve()))
-        if _while_drawing(error) and not place:
+        frames = traceback.extract_tb(error.__traceback__)
+        drawing = any("hypothesis" in Path(f.filename).parts and f.name == "draw" for f in frames)
+        if drawing and not place:
             raise InputError(
                 f"{path.name}: no instance can be drawn from what a law was given "
                 f"({_said(error)}): by.law and draw.cases take strategies, as draw.attention()"
@@ -162,13 +164,6 @@ def said_of(path: Path) -> Iterator[None]:
         if not place:
             raise
         raise InputError(f"{place}{_said(error)}") from error
-
-
-def _while_drawing(error: BaseException) -> bool:
-    frames = traceback.extract_tb(error.__traceback__)
-    return any(
-        "hypothesis" in Path(frame.filename).parts and frame.name == "draw" for frame in frames
-    )
 
 
 def _said(error: BaseException) -> str:
