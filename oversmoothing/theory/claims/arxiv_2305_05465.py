@@ -25,7 +25,6 @@ def _ends(x: list[Fraction], m: Fraction, h: Fraction, depth: int) -> list[flint
 
 
 def runs(effort: by.Effort) -> by.Settled:
-    """Whole runs of 10 layers from inside the region, both ends against their bound."""
     for start, m, h in (("2 1/2 -3/2", "1", "1"), ("3 1 -1 -2", "2", "1/2"), ("1 -1", "1", "1/4")):
         x = [Fraction(entry) for entry in start.split()]
         n, slope, step = len(x), Fraction(m), Fraction(h)

@@ -111,7 +111,6 @@ def thresholds() -> None:
 
 @search(draw.exact_cases(4, 2), draw.fractions(-2, 4), at="A H X0")
 def law_remedy(A: Matrix, H: Matrix, X0: Matrix, tau: Fraction) -> None:
-    """Spectrum and HFC of both compositions, exactly, for any row-stochastic A and any H."""
     expected = exact.characteristic(exact.scaled(1 - tau, exact.plus_identity(H)))
     quotient = exact.kronecker(H, rational_quotient(A))
     expected *= exact.characteristic(exact.plus_identity(quotient))

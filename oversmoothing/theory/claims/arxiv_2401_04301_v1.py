@@ -16,7 +16,7 @@ from oversmoothing.theory.claims.t7 import (
 )
 from oversmoothing.theory.layer.attention import rational_quotient
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.proofs.checks import L, around, induction, ratio_is, symbolic
+from oversmoothing.theory.proofs.checks import L, around, induction, squared_ratio, symbolic
 from oversmoothing.theory.proofs.kit import (
     Matrix,
     draw,
@@ -41,7 +41,6 @@ def linear(A: Matrix, H: Matrix, X0: Matrix) -> None:
 # P-2401.04301v1-heads
 @search(networks(2, 1, 3), at=of_first_head)
 def law_heads(layers: list[Heads], _: Matrix) -> None:
-    """The characteristic polynomial of the layer is that of consensus times the quotient's."""
     (heads,) = layers
     whole = layer_operator(heads)
     consensus = layer_operator(heads, lambda _: exact.identity(1))
@@ -74,7 +73,7 @@ def forever(A: Matrix, H: Matrix, X0: Matrix) -> None:
     state = sp.Rational(1, 4) ** L * sp.Matrix([2, -1])
     equal(state.subs(L, 0), symbolic(X0))
     vanishes(state.subs(L, L + 1) - symbolic(A) * state * symbolic(H).T)
-    ratio_is(state, 9)
+    vanishes(squared_ratio(state) - 9)
 
 
 # P-2401.04301v1-psi

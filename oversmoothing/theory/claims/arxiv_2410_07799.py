@@ -36,7 +36,6 @@ def law_outlier(A: Matrix) -> None:
 # N-2410.07799-removal
 @search(draw.exact_cases(4, 2), at="A H X")
 def law_removal(A: Matrix, H: Matrix, X: Matrix) -> None:
-    """HFC over three layers, and the spectrum of the whole layer."""
     Y, Z = X, X
     for _ in range(3):
         Y, Z = exact.layer(A, H, Y), exact.layer(removed(A), H, Z)

@@ -32,7 +32,6 @@ def attained() -> None:
     at="A h",
 )
 def law_slows(A: Matrix, a: Fraction, h: Fraction, scales: list[Fraction]) -> None:
-    """Two tokens: layer by layer t, the share of differences, is multiplied by the factor."""
     X, pi = exact.column("1 4"), spectra.stationary(A)
     for s in scales:
         factor = (1 + s * h * a) / (1 + s * h)

@@ -46,7 +46,6 @@ def _drawn(pick: st.DrawFn) -> tuple[Matrix, list[Fraction], list[Fraction]]:
 
 @search(_drawn())
 def law_linear_rank(X: Matrix, factors: list[Fraction], gamma: list[Fraction]) -> None:
-    """Any positive factors of the rows, those of LayerNorm among them."""
     centred = centred_rows(X)
     normalised = exact.product(exact.diagonal(factors), centred, exact.diagonal(gamma))
     r = rank(centred)

@@ -24,7 +24,6 @@ def gap(A: Matrix) -> Fraction:
 # N-clustering2026-norms
 @search(with_state(draw.attention(2, 4, zeros=True), 1), draw.fractions(0, 1), at="A")
 def law_norms(A: Matrix, X: Matrix, eps: Fraction) -> None:
-    """One layer, one feature."""
     moved = averaged(A, X, eps)
     before, after = (oscillation([row[0] for row in Y]) for Y in (X, moved))
     assert after <= (1 - eps * (1 - dobrushin(A))) * before

@@ -201,7 +201,6 @@ def kernel() -> sp.Matrix:
 
 
 def measured(effort: by.Effort) -> by.Measurements:
-    """Three tokens, 400 to 800 loops."""
     for seed in (0, 3):
         yield slopes(f"weights {seed}", LoopedBlock("pre", False, seed), seed, 0.015)
 

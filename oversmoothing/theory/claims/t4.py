@@ -18,7 +18,6 @@ from oversmoothing.theory.depth.bounds import rank_rate
 from oversmoothing.theory.depth.ratios import ball_ratios, exact_state
 from oversmoothing.theory.numbers.exact import to_flint, to_float
 from oversmoothing.theory.numbers.rounding import at_precision
-from oversmoothing.theory.proofs.checks import BITS
 from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, given, is_zero, search, spectra
 from oversmoothing.theory.spectra.layer_discs import attention_spectrum
 from oversmoothing.theory.verdict.by_fractions import ExactDominance, exact_dominance
@@ -29,13 +28,13 @@ def far_state(A: Matrix, H: Matrix, X0: Matrix, rate: float, digits: float = 12)
     """X_L at a depth where rate^L is about 10^-digits (polynomial factors not counted)."""
     assume(rate < 0.98)
     depth = 12 if rate == 0 else max(12, math.ceil(digits * math.log(10) / -math.log(rate)))
-    return measured.states(A, H, X0, [depth], BITS)[depth]
+    return measured.states(A, H, X0, [depth])[depth]
 
 
 def cosines(X: flint.arb_mat) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """All pairwise cosines [n, n], with their signs."""
     n = X.nrows()
-    rows = [[measured.cosine(X, i, k, BITS) for k in range(n)] for i in range(n)]
+    rows = [[measured.cosine(X, i, k) for k in range(n)] for i in range(n)]
     return np.array([[float(x.mid()) for x in row] for row in rows])
 
 
@@ -60,8 +59,8 @@ def law_a(A: Matrix, H: Matrix, X0: Matrix) -> None:
     assume(rho_q / rho_c < 0.98 and given.contains_both_radii(A, H, X0))
     X = far_state(A, H, X0, rho_q / rho_c, 20)
     assert cosines(X).min() > 1 - 1e-6, "a pair of tokens does not point the same way"
-    assert float(measured.hfc_lfc(X, BITS).mid()) < 1e-6, "HFC/LFC does not vanish"
-    assert float(measured.effective_rank_excess(X, BITS).mid()) < 1e-3, "erank does not tend to 1"
+    assert float(measured.hfc_lfc(X).mid()) < 1e-6, "HFC/LFC does not vanish"
+    assert float(measured.effective_rank_excess(X).mid()) < 1e-3, "erank does not tend to 1"
 
 
 # T4b
@@ -351,8 +350,8 @@ def law_e(A: Matrix, a: Fraction, H: Matrix, h: list[Fraction], present: list[in
     assume(top_c != top_q)
     if top_c > top_q:
         assume(top_q / top_c < Fraction(4, 5))
-        X = measured.states(A, H, X0, [150], BITS)[150]
-        assert float(measured.hfc_lfc(X, BITS).mid()) < 1e-6, "it should smooth"
+        X = measured.states(A, H, X0, [150])[150]
+        assert float(measured.hfc_lfc(X).mid()) < 1e-6, "it should smooth"
     else:
         assume(top_c / top_q < Fraction(4, 5))
         floor_squared = 1 / (
@@ -390,8 +389,8 @@ def law_f(A: Matrix, H: Matrix, X0: Matrix) -> None:
     rho = radii(exact_dominance(A, H))[1]
     assume(rho > 0 and abs(rho - 1) > 0.02)
     depths = [300, 600] if rho > 0.3 else [30, 60]
-    states = measured.states(A, H, X0, depths, 2 * BITS)
-    gaps = [measured.log(measured.hfc_norm(X, 2 * BITS)) for X in states.values()]
+    states = measured.states(A, H, X0, depths)
+    gaps = [measured.log(measured.hfc_norm(X)) for X in states.values()]
     assert (gaps[1] < gaps[0]) == (rho < 1), f"rho_Q = {rho}, log ||HFC|| = {gaps}"
 
 

@@ -220,7 +220,6 @@ def third_value_matters() -> None:
 
 @search(draw.lists(draw.fractions(0, 1, 997).filter(lambda x: x > 0), 1, 5))
 def law_c(values: list[Fraction]) -> None:
-    """The two bounds in balls at 400 bits."""
     with at_precision(400):
         s = [to_ball(v) for v in values]
         S, E = sum(s, flint.arb(0)), -sum((x * x.log() for x in s), flint.arb(0))

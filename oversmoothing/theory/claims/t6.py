@@ -76,7 +76,6 @@ def _blocks(M: Matrix) -> list[tuple[flint.fmpq, int]]:
 
 @search(_DEFECTIVE_A, _DEFECTIVE_A)
 def law_a(A: Matrix, H: Matrix) -> None:
-    """The whole Jordan type of I + H (x) A against the exact one of that matrix."""
     predicted = Counter(
         (1 + h * a, size)
         for (h, p), (a, q) in product(_blocks(H), _blocks(A))

@@ -121,7 +121,6 @@ def measure_b(effort: by.Effort) -> by.Measurements:
 
 @search(draw.two_token_attention(), _TWO_FEATURES, draw.states(2, 2), st.integers(0, 6), at="A H X")
 def law_b(A: Matrix, a: Fraction, H: Matrix, h: list[Fraction], X: Matrix, depth: int) -> None:
-    """n = d = 2: det X_L = (a h_1 h_2)^L det X_0, for every X_0 and any Jordan structure."""
     moved = exact.determinant(_bare_layers(A, H, X, depth))
     assert moved == (a * h[0] * h[1]) ** depth * exact.determinant(X)
 

@@ -12,9 +12,6 @@ import sympy as sp
 from oversmoothing.theory.numbers.exact import Matrix
 from oversmoothing.theory.proofs.claim import Hypothesis, Instance
 
-# Of the balls in which states are measured.
-BITS = 1536
-
 
 def entries(value: Any) -> list[Any]:
     """A scalar, a matrix or nested lists as one flat list; None: nothing.
@@ -87,7 +84,7 @@ def induction(A: Matrix, H: Matrix, X0: Matrix, state: sp.Matrix, squared: Any =
     vanishes(state.subs(L, 0) - x0)
     vanishes(state.subs(L, L + 1) - state - a * state * w)
     if squared is not None:
-        ratio_is(state, squared)
+        vanishes(squared_ratio(state) - squared)
 
 
 def around(mean: Any, half: Any) -> sp.Matrix:
@@ -101,8 +98,3 @@ def squared_ratio(state: sp.Matrix) -> sp.Expr:
     mean = [sum(state[i, j] for i in range(n)) / n for j in range(state.cols)]
     hfc = sum((state[i, j] - mean[j]) ** 2 for i in range(n) for j in range(state.cols))
     return sp.simplify(sp.expand(hfc) / sp.expand(n * sum(m**2 for m in mean)))
-
-
-def ratio_is(state: sp.Matrix, squared: Any) -> None:
-    """(HFC/LFC)^2 of the state is this expression in L."""
-    vanishes(squared_ratio(state) - squared)
