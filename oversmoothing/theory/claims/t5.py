@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import partial
 
 import flint
 import numpy as np
@@ -137,6 +138,7 @@ def _slope(
 
 def measure_b(effort: by.Effort) -> by.Measurements:
     sigma, worst = measured.sigma_ratio, measured.worst_angle_gap
+    gap = partial(measured.angle_gap, first=0)
     zeros = _ZERO_ENTRIES, exact.diagonal("-1/2 -1/4"), exact.matrix("1 2; 3 -1; -2 7; 5 1")
     two, three = ([0.5, 0.1], [0.5, 0.3]), ([-0.25, -0.125, 0.5], [-0.5, -0.25])
     # Tokens 1 and 3 see (1, 0, -1) alone: (1.05 * 1.3/1.5 ... )/1.5, computed from mu.
@@ -145,20 +147,10 @@ def measure_b(effort: by.Effort) -> by.Measurements:
     yield from [
         _slope("sigma_2/sigma_1, eigenvectors (1,-2,1), (1,0,-1)", rank_rate(*two), sigma, _SPACED),
         _slope("worst 1 - |cos| there", rank_rate(*two) ** 2, worst, _SPACED),
-        _slope(
-            "1 - |cos| of tokens 1 and 3, faster",
-            faster,
-            lambda X, *, bits: measured.angle_gap(X, 0, 2, bits),
-            _SPACED,
-        ),
+        _slope("1 - |cos| of tokens 1 and 3, faster", faster, partial(gap, second=2), _SPACED),
         # Dominant v = (1, -1, 0, 0): among tokens 1, 2 only v = 1 and (1, 1, -1, -1) turn x.
         _slope("sigma_2/sigma_1, v = (1,-1,0,0)", rank_rate(*three), sigma, zeros),
-        _slope(
-            f"1 - |cos| {only}, not r_sigma^2",
-            (7 / 9) ** 2,
-            lambda X, *, bits: measured.angle_gap(X, 0, 1, bits),
-            zeros,
-        ),
+        _slope(f"1 - |cos| {only}, not r_sigma^2", (7 / 9) ** 2, partial(gap, second=1), zeros),
         _slope(
             f"1 - |cos| {every}, not r_sigma^2", (33 / 34) ** 2, worst, zeros, (1600, 3200), 1e-4
         ),

@@ -79,7 +79,12 @@ def standing(
     others = [f for f in findings if f not in refuting]
     empty = (h for h in claim.hypotheses if not h.excludes)
     reasons = [f"a hypothesis excludes nothing: {h.words}" for h in empty]
-    reasons += [*_citations(claim, cited or {}), *_failures(others, False)]
+    for name in claim.cites:
+        status = (cited or {}).get(name)
+        if status is None or not status.proved:
+            how = "was not run" if status is None else f"is {status}"
+            reasons.append(f"it rests on {name}, which {how}")
+    reasons += _failures(others, False)
     clauses = tuple(_clause(k, findings, claim) for k in range(1, len(claim.clauses) + 1))
     checked = {k for f in findings if _checks(f) for k in f.evidence.covers}
     machine = checked == set(range(1, len(claim.clauses) + 1))
@@ -110,17 +115,6 @@ def _refutes(finding: Finding) -> bool:
     if finding.evidence.kind is Kind.COUNTEREXAMPLE:
         return finding.outcome.holds is True
     return finding.outcome.holds is False and finding.outcome.counterexample is not None
-
-
-def _citations(claim: Claim, cited: Mapping[str, Status]) -> list[str]:
-    reasons = []
-    for name in claim.cites:
-        status = cited.get(name)
-        if status is None:
-            reasons.append(f"it rests on {name}, which was not run")
-        elif not status.proved:
-            reasons.append(f"it rests on {name}, which is {status}")
-    return reasons
 
 
 def _failures(findings: Sequence[Finding], holds: bool | None) -> list[str]:

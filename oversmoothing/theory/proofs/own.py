@@ -181,15 +181,12 @@ def _said(error: BaseException) -> str:
         )
     if isinstance(error, ValueError) and "given.NAME" in str(error):
         return f"{error}; there are {', '.join(f'given.{name}' for name in names_of('given'))}"
-    if type(error) is ValueError and _ours(error):
-        return str(error)
+    if type(error) is ValueError:
+        last = traceback.extract_tb(error.__traceback__)[-1].filename
+        # What a claim is made with refuses.
+        if Path(last).parent == Path(__file__).parent:
+            return str(error)
     return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
-
-
-def _ours(error: BaseException) -> bool:
-    """Whether it is what a claim is made with that refuses."""
-    last = traceback.extract_tb(error.__traceback__)[-1].filename
-    return Path(last).parent == Path(__file__).parent
 
 
 def described() -> Iterator[str]:
