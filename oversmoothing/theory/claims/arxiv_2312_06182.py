@@ -28,9 +28,9 @@ def removed(X: Matrix, tau: Fraction) -> Matrix:
 
 def step_escalating(A: Matrix, H: Matrix, X: Matrix, tau: Fraction, place: str) -> Matrix:
     """One layer with the removal after the update or before it."""
-    return (
-        removed(exact.layer(A, H, X), tau) if place == AFTER else exact.layer(A, H, removed(X, tau))
-    )
+    if place == AFTER:
+        return removed(exact.layer(A, H, X), tau)
+    return exact.layer(A, H, removed(X, tau))
 
 
 def operator(A: Matrix, H: Matrix, tau: Fraction, place: str) -> Matrix:

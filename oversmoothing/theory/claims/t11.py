@@ -54,9 +54,7 @@ def law_1(A: Matrix, H: Matrix, values: list[Fraction], X: Matrix, depth: int) -
     assert answer.hfc_lfc[depth].value == (0 if lfc else None)
 
 
-ONE_TOKEN = given.Hypothesis(
-    "there is one token", lambda instance: len(instance.A) == 1, (given.case(),)
-)
+ONE_TOKEN = given.Hypothesis("there is one token", lambda case: len(case.A) == 1, (given.case(),))
 
 # T11.2
 _DEPTHS = {2: 2069, 4: 207230, 6: 20723263}

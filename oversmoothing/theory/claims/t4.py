@@ -354,9 +354,8 @@ def law_e(A: Matrix, a: Fraction, H: Matrix, h: list[Fraction], present: list[in
         assert float(measured.hfc_lfc(X).mid()) < 1e-6, "it should smooth"
     else:
         assume(top_c / top_q < Fraction(4, 5))
-        floor_squared = 1 / (
-            2 * spectra.squared_deviation(spectra.stationary(A)) or Fraction(1, 10**6)
-        )
+        deviation = spectra.squared_deviation(spectra.stationary(A))
+        floor_squared = 1 / (2 * deviation or Fraction(1, 10**6))
         hfc, lfc = exact.squared_norms(exact.layer(A, H, X0, 150))
         assert lfc == 0 or hfc / lfc > floor_squared * Fraction(9, 10), "below the floor"
 

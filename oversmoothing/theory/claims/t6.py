@@ -54,9 +54,8 @@ def growth() -> None:
 
 
 _VALUES = st.sampled_from([Fraction(x) for x in ("0", "1", "-1", "1/2", "-2")])
-_DEFECTIVE_A = draw.lists(st.tuples(_VALUES, st.integers(1, 3)), 1, 2).flatmap(
-    draw.with_jordan_blocks
-)
+_BLOCKS = draw.lists(st.tuples(_VALUES, st.integers(1, 3)), 1, 2)
+_DEFECTIVE_A = _BLOCKS.flatmap(draw.with_jordan_blocks)
 
 
 def block_sizes(p: int, h_is_zero: bool, q: int, a_is_zero: bool) -> list[int]:

@@ -176,9 +176,8 @@ class Reader:
         return tuple(hypotheses)
 
     def _evidence(self) -> Iterator[Evidence]:
-        placed = [
-            ((k,), item) for k, c in enumerate(self.section.clauses, 1) for item in c.children
-        ]
+        clauses = enumerate(self.section.clauses, 1)
+        placed = [((k,), item) for k, clause in clauses for item in clause.children]
         for default, item in [*placed, *(((), item) for item in self.section.beside)]:
             key, covers, value = item.read(
                 "coq", "query", "sharp", "search", "certified", "simulated", "symbolic"

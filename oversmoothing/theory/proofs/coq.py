@@ -257,10 +257,9 @@ def _ours_alone(folder: Path) -> bool:
 def _folder(module: str, sources: Path) -> Path:
     """Where this text of a module, with these texts of all that it imports, is built; elsewhere
     where Coq or what counts as no proof are others."""
-    texts = [path.read_text() for path in files_behind(module, sources)]
-    digest = sha256(
-        "\0".join([str(coq_version()), _NOT_A_PROOF.pattern, *texts]).encode()
-    ).hexdigest()
+    parts = [str(coq_version()), _NOT_A_PROOF.pattern]
+    parts += [path.read_text() for path in files_behind(module, sources)]
+    digest = sha256("\0".join(parts).encode()).hexdigest()
     folder = Path(os.environ[_BUILT]) / f"{module}-{digest[:32]}"
     folder.mkdir(exist_ok=True)
     return folder

@@ -85,14 +85,13 @@ def standing(
             how = "was not run" if status is None else f"is {status}"
             reasons.append(f"it rests on {name}, which {how}")
     reasons += _failures(others, False)
-    clauses = tuple(_clause(k, findings, claim) for k in range(1, len(claim.clauses) + 1))
-    checked = {k for f in findings if _checks(f) for k in f.evidence.covers}
-    machine = checked == set(range(1, len(claim.clauses) + 1))
+    every = range(1, len(claim.clauses) + 1)
+    clauses = tuple(_clause(k, findings, claim) for k in every)
+    machine = {k for f in findings if _checks(f) for k in f.evidence.covers} == {*every}
     if refuting:
         if reasons:
             return Standing(Status.UNDECIDED, clauses, tuple(reasons), machine)
         reading = getattr(refuting[0].evidence, "of", Status.REFUTED)
-        every = range(1, len(clauses) + 1)
         named = [f.evidence.covers or getattr(f.evidence, "against", ()) for f in refuting]
         hit = {k for clauses_of in named for k in clauses_of or every}
         return Standing(
@@ -399,9 +398,8 @@ def main(arguments: Sequence[str]) -> int:
         write_atomically(RECORD, as_record(said.values()))
         print(f"wrote {RECORD}")
         return 0
-    changed = sorted(
-        name for name in {*said, *on_record()} if said.get(name) != on_record().get(name)
-    )
+    kept = on_record()
+    changed = sorted(name for name in {*said, *kept} if said.get(name) != kept.get(name))
     if changed:
         print(f"not as on record in {RECORD}: {', '.join(changed)}", file=sys.stderr)
     return 1 if unmet or changed else 0
