@@ -16,7 +16,7 @@ from oversmoothing.theory.claims.lemmas import (
     logits,
     networks,
     of_first_head,
-    spread,
+    oscillation,
     squared_diameter,
     squared_frobenius,
 )
@@ -48,7 +48,8 @@ def law_doubly_exponential(X: Matrix, M: Matrix, W: Matrix) -> None:
     diameter, most = squared_diameter(X), Fraction(0)
     for i in range(len(X)):
         for k in range(i):
-            s = spread(L[i], L[k])
+            # How far two rows of logits are apart, up to a constant.
+            s = oscillation([p - q for p, q in zip(L[i], L[k], strict=True)])
             r = Fraction(2) ** int(s / 2)
             apart = dobrushin([A[i], A[k]])
             assert s**2 <= squared_frobenius(M) * diameter**2

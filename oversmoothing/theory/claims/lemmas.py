@@ -13,23 +13,9 @@ from oversmoothing.theory.numbers.exact import normalised_rows
 from oversmoothing.theory.proofs.kit import Matrix, draw, exact, given
 
 
-def symbolic_attention(n: int) -> sp.Matrix:
-    """A row-stochastic A in symbols: the last entry of each row is 1 minus the others."""
-    free = [[sp.Symbol(f"a{i + 1}{j + 1}", positive=True) for j in range(n - 1)] for i in range(n)]
-    return sp.Matrix([[*row, 1 - sum(row)] for row in free])
-
-
 def symbolic_matrix(rows: int, columns: int, name: str) -> sp.Matrix:
     """A matrix of real symbols name_ij."""
     return sp.Matrix(rows, columns, lambda i, j: sp.Symbol(f"{name}{i + 1}{j + 1}", real=True))
-
-
-def complement(n: int) -> sp.Matrix:
-    """Q [n, n-1] in sympy: Helmert's orthonormal basis of the vectors orthogonal to 1."""
-    columns = [
-        sp.Matrix([1] * k + [-k] + [0] * (n - k - 1)) / sp.sqrt(k * (k + 1)) for k in range(1, n)
-    ]
-    return sp.Matrix.hstack(*columns)
 
 
 def angle() -> sp.Expr:
@@ -51,12 +37,6 @@ def logits(X: Matrix, M: Matrix) -> Matrix:
 def binary_softmax(L: Matrix) -> Matrix:
     """A_ij proportional to 2^L_ij, L of integers: the softmax of L ln 2."""
     return normalised_rows([[Fraction(2) ** int(entry) for entry in row] for row in L])
-
-
-def spread(x: list[Fraction], y: list[Fraction]) -> Fraction:
-    """max - min of x - y: how far two rows of logits are apart, up to a constant."""
-    gaps = [p - q for p, q in zip(x, y, strict=True)]
-    return max(gaps) - min(gaps)
 
 
 def squared_frobenius(M: Matrix) -> Fraction:

@@ -9,13 +9,7 @@ import numpy as np
 import sympy as sp
 from hypothesis import assume, strategies as st
 
-from oversmoothing.theory.claims.lemmas import (
-    complement,
-    dobrushin,
-    symbolic_attention,
-    symbolic_matrix,
-    with_state,
-)
+from oversmoothing.theory.claims.lemmas import dobrushin, symbolic_matrix, with_state
 from oversmoothing.theory.depth.ratios import ratio_of_squares
 from oversmoothing.theory.layer.attention import closed_classes, complement_basis
 from oversmoothing.theory.layer.layer import softmax
@@ -339,9 +333,12 @@ def exact_saturation() -> None:
 
 
 def first_order() -> list[sp.Expr]:
-    A, G, Q = symbolic_attention(3), symbolic_matrix(3, 3, "g"), complement(3)
+    free, G = symbolic_matrix(3, 2, "a"), symbolic_matrix(3, 3, "g")
     z, lam = symbolic_matrix(3, 1, "z"), sp.Symbol("l")
     one, e = sp.ones(3, 1), sp.Symbol("e")
+    # Rows that sum to 1, and an orthonormal basis of the vectors orthogonal to 1.
+    A = sp.Matrix.hstack(free, one - free * sp.ones(2, 1))
+    Q = sp.Matrix.hstack(*sp.GramSchmidt([sp.Matrix([1, -1, 0]), sp.Matrix([1, 1, -2])], True))
     whole = (A + e * G) * (one + e * z) - (1 + e * lam) * (one + e * z)
     order = whole.applyfunc(lambda x: sp.expand(x).coeff(e, 1))
     B = Q.T * A * Q

@@ -8,7 +8,7 @@ import sympy as sp
 
 from oversmoothing.theory.at_consensus import AtConsensus, TokenMap, TokenNorm, layer_at_consensus
 from oversmoothing.theory.claims.lemmas import squared_frobenius
-from oversmoothing.theory.claims.t8 import NORM, attention, derivative, jacobian
+from oversmoothing.theory.claims.t8 import attention, derivative, jacobian, layer_norm
 from oversmoothing.theory.layer.layer import softmax
 from oversmoothing.theory.proofs.kit import Matrix, by, draw, exact, search
 from oversmoothing.theory.support.sizes import Array
@@ -172,11 +172,13 @@ _ACROSS = sp.Matrix([[1, 0, 2], [-1, 0, -2]])
 
 def _block(X: sp.Matrix) -> sp.Matrix:
     """Pre-LN, logits from the content, the FFN y -> (y o y) V."""
-    return _without_attention(X + attention(NORM(X), sp.eye(3), sp.zeros(2, 2)) * NORM(X) * _W)
+    return _without_attention(
+        X + attention(layer_norm(X), sp.eye(3), sp.zeros(2, 2)) * layer_norm(X) * _W
+    )
 
 
 def _without_attention(X: sp.Matrix) -> sp.Matrix:
-    return X + NORM(X).applyfunc(lambda y: y**2) * _V
+    return X + layer_norm(X).applyfunc(lambda y: y**2) * _V
 
 
 def across() -> sp.Matrix:

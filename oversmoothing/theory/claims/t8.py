@@ -42,20 +42,6 @@ def derivative(F: Map, X: sp.Matrix, D: sp.Matrix) -> sp.Matrix:
     return Y.applyfunc(changes).applyfunc(sp.simplify)
 
 
-def layer_norm(gamma: sp.Matrix, beta: sp.Matrix, eps: sp.Expr) -> Map:
-    """diag(gamma) (x - mean)/sqrt(var + eps) + beta, row by row."""
-
-    def normalised(X: sp.Matrix) -> sp.Matrix:
-        rows = []
-        for i in range(X.rows):
-            centred = X.row(i).T - sp.ones(X.cols, 1) * sum(X.row(i)) / X.cols
-            size = sp.sqrt(centred.dot(centred) / X.cols + eps)
-            rows.append((sp.diag(*gamma) * centred / size + beta).T)
-        return sp.Matrix.vstack(*rows)
-
-    return normalised
-
-
 # T8a
 def residual() -> sp.Matrix:
     c, W = sp.Matrix(1, 2, sp.symbols("c:2")), sp.Matrix([[1, -2], [3, sp.Rational(1, 2)]])
@@ -109,9 +95,18 @@ def law_b(c: Matrix, E: Matrix, M: Matrix) -> None:
 # T8c
 # Gamma of both signs; c and eps such that s = sqrt(var + eps) = 1 at c.
 _GAMMA, _C, _EPS = sp.Matrix([2, -1, 3]), sp.Matrix([1, 2, 3]), sp.Rational(1, 3)
-NORM = layer_norm(_GAMMA, sp.Matrix([1, 0, -2]), _EPS)
 _W = sp.Matrix([[1, 0, 2], [-1, 1, 0], [0, 3, 1]])
 _BIAS = sp.Matrix([[0, sp.log(3)], [sp.log(2), 0]])
+
+
+def layer_norm(X: sp.Matrix) -> sp.Matrix:
+    """diag(gamma) (x - mean)/sqrt(var + eps) + beta, row by row."""
+    rows = []
+    for i in range(X.rows):
+        centred = X.row(i).T - sp.ones(X.cols, 1) * sum(X.row(i)) / X.cols
+        size = sp.sqrt(centred.dot(centred) / X.cols + _EPS)
+        rows.append((sp.diag(*_GAMMA) * centred / size + sp.Matrix([1, 0, -2])).T)
+    return sp.Matrix.vstack(*rows)
 
 
 def jacobian(c: sp.Matrix, gamma: sp.Matrix = _GAMMA, eps: sp.Expr = _EPS) -> sp.Matrix:
@@ -128,12 +123,12 @@ _X, _D3 = sp.ones(2, 1) * _C.T, sp.Matrix([[1, 0, 2], [3, -1, 1]])
 
 
 def norm() -> object:
-    return derivative(NORM, _X, _D3) - _D3 * jacobian(_C).T
+    return derivative(layer_norm, _X, _D3) - _D3 * jacobian(_C).T
 
 
 def pre_norm() -> object:
     def F(Z: sp.Matrix) -> sp.Matrix:
-        return Z + attention(NORM(Z), sp.eye(3), _BIAS) * NORM(Z) * _W
+        return Z + attention(layer_norm(Z), sp.eye(3), _BIAS) * layer_norm(Z) * _W
 
     A = attention(_X, sp.zeros(3), _BIAS)
     return derivative(F, _X, _D3) - _D3 - A * _D3 * jacobian(_C).T * _W
@@ -141,7 +136,7 @@ def pre_norm() -> object:
 
 def post_norm() -> object:
     A = attention(_X, sp.zeros(3), _BIAS)
-    change = derivative(lambda Z: NORM(Z + attention(Z, sp.eye(3), _BIAS) * Z * _W), _X, _D3)
+    change = derivative(lambda Z: layer_norm(Z + attention(Z, sp.eye(3), _BIAS) * Z * _W), _X, _D3)
     return change - (_D3 + A * _D3 * _W) * jacobian(_C + _W.T * _C).T
 
 
