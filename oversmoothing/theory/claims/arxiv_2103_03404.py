@@ -12,7 +12,6 @@ from oversmoothing.theory.claims.lemmas import (
     Heads,
     binary_softmax,
     dobrushin,
-    heads_on_a_state,
     logits,
     networks,
     of_first_head,
@@ -39,6 +38,15 @@ def attained() -> sp.Expr:
     z = m * s**2
     bound = (sp.exp(2 * z) - 1) / (sp.exp(2 * z) + 1)
     return A * X * w - w * bound * X
+
+
+@st.composite
+def heads_on_a_state(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
+    """(X, M, W): a state in small integers, M in even ones, W in fractions."""
+    n, d = pick(st.integers(2, 4)), pick(st.integers(1, 2))
+    X, M = (pick(draw.matrices(st.integers(-2, 2), k, d)) for k in (n, d))
+    W = pick(draw.matrices(draw.fractions(-2, 2, 4), d, d))
+    return exact.from_integers(X), exact.scaled(2, exact.from_integers(M)), W
 
 
 @search(heads_on_a_state())

@@ -82,15 +82,6 @@ def of_first_head(layers: list[Heads], *_: object) -> tuple[Matrix, Matrix]:
     return given.of_attention(layers[0][0][0])
 
 
-@st.composite
-def heads_on_a_state(pick: st.DrawFn) -> tuple[Matrix, Matrix, Matrix]:
-    """(X, M, W): a state in small integers, M in even ones, W in fractions."""
-    n, d = pick(st.integers(2, 4)), pick(st.integers(1, 2))
-    X, M = (pick(draw.matrices(st.integers(-2, 2), k, d)) for k in (n, d))
-    W = pick(draw.matrices(draw.fractions(-2, 2, 4), d, d))
-    return exact.from_integers(X), exact.scaled(2, exact.from_integers(M)), W
-
-
 # ---------------------------------------------------- how far apart tokens and rows of A are
 
 

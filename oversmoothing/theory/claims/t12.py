@@ -172,9 +172,8 @@ _ACROSS = sp.Matrix([[1, 0, 2], [-1, 0, -2]])
 
 def _block(X: sp.Matrix) -> sp.Matrix:
     """Pre-LN, logits from the content, the FFN y -> (y o y) V."""
-    return _without_attention(
-        X + attention(layer_norm(X), sp.eye(3), sp.zeros(2, 2)) * layer_norm(X) * _W
-    )
+    N = layer_norm(X)
+    return _without_attention(X + attention(N, sp.eye(3), sp.zeros(2, 2)) * N * _W)
 
 
 def _without_attention(X: sp.Matrix) -> sp.Matrix:
