@@ -250,10 +250,11 @@ def of_heads(heads: pd.DataFrame, inputs: int) -> str:
         "attention ln HFC/LFC is lower with the head than without it, and the 95 % interval of the "
         f"difference lies below 0. Most of all: {_heads_named(worst)}{also}; layers count from 1, "
         "heads from 0 (all: heads.csv). Heads that sharpen, with intervals above 0: "
-        f"{len(against)}.{parting} Undecided on these {inputs} inputs: {undecided}. More inputs may "
-        "name other heads, and by chance alone one interval in 20 misses 0. Each head is left out alone, so "
-        "these effects do not add up to that of attention. At the model's end one may do the "
-        "opposite: `probe MODEL intervene --without L.H` with these inputs measures that."
+        f"{len(against)}.{parting} Undecided on these {inputs} inputs: {undecided}. More inputs "
+        "may name other heads, and by chance alone one interval in 20 misses 0. Each head is left "
+        "out alone, so these effects do not add up to that of attention. At the model's end one "
+        "may do the opposite: `probe MODEL intervene --without L.H` with these inputs measures "
+        "that."
     )
 
 
