@@ -25,8 +25,9 @@ def _read(case: str | None, example: str | None, data: Any = None) -> tuple[Laye
 
     if (case is None) == (example is None):
         raise InputError(
-            "which case? Give a CASE.json or --example NAME, and not both.\n--example takes "
-            + ", ".join(golden_cases())
+            "which case? Give a CASE.json or --example NAME, and not both.\na CASE.json holds "
+            '{"A": [["3/4", "1/4"], ["1/4", "3/4"]], "H": [["-3/2"]]}, say; --example takes '
+            f"{', '.join(golden_cases())}: small cases whose answers are known"
         )
     golden = golden_case(str(example))
     return golden.layer, golden.start

@@ -83,9 +83,10 @@ class Iteration:
     ) -> None:
         self.Z, self.exponents, self.beside = Z.contiguous(), exponents, beside
         self.layer, self._longest = 0, _LONGEST
-        lengths = torch.tensor([1] * Z.shape[-2] if parts is None else parts, device=Z.device)
+        lengths = [1] * Z.shape[-2] if parts is None else parts
         # Of each row the part that it is in.
-        self.part = torch.arange(len(lengths), device=Z.device).repeat_interleave(lengths)
+        rows = [k for k, length in enumerate(lengths) for _ in range(length)]
+        self.part = torch.tensor(rows, device=Z.device)
         self._smallest = 2.0 ** -_SHRINK_BITS[Z.dtype]
         self._scaled = False
         self._reach: Tensor | None = None
