@@ -42,6 +42,7 @@ _TINY = 5e-324
 # Binary64 numbers of at most so many significant bits, in matrices up to this size, are taken at
 # their word where rounding would decide: nobody gets -2 or 0.75 by rounding.
 _SHORT_BITS, _SHORT_SIZE = 26, 8
+_BEYOND = "has an entry beyond the range of binary64 (1.8e308): scale the matrix"
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,7 @@ def read_entries(value: Any, name: str, *, masks: bool = False) -> Entries:
     try:
         floats = np.array([[-np.inf if x is None else float(x) for x in row] for row in rows])
     except OverflowError as error:
-        raise InputError(
-            f"{name} has an entry beyond the range of binary64 (1.8e308): scale the matrix"
-        ) from error
+        raise InputError(f"{name} {_BEYOND}") from error
     some = any(isinstance(x, float) for row in rows for x in row)
     return Entries(floats, None if some else rows)
 
@@ -375,6 +374,8 @@ def real_array(value: ArrayLike, name: str) -> Array:
         array = raw.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} holds something that is not a number: {error}") from error
+    except OverflowError as error:
+        raise InputError(f"{name} {_BEYOND}") from error
     if array.size and not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise InputError(f"{name}{list(place)} is {array[place]}: replace NaN and infinite entries")

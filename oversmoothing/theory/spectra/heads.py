@@ -35,8 +35,8 @@ EXACT_OPERATOR = 128
 class ManyHeads(Layer):
     """A layer of several heads, A [heads, n, n] and H [heads, d, d], or of one without residual.
 
-    singly: each head by itself; `rational_A` and `rational_H` are those of the first. residual:
-    whether the layer adds X.
+    singly: each head by itself, all of them exact or none; `rational_A` and `rational_H` are those
+    of the first. residual: whether the layer adds X.
     """
 
     singly: tuple[Layer, ...]
@@ -165,7 +165,7 @@ def _is_exact(value: Any) -> bool:
 def _without_text(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_text(x) for x in value]
-    return float(exact.to_fraction(value, "an entry")) if isinstance(value, str) else value
+    return exact.to_fraction(value, "an entry") if isinstance(value, str) else value
 
 
 def _heads_in_fractions(A: Any, *weights: Any) -> Layer:

@@ -353,13 +353,10 @@ def load_streams(path: str, data: Any = None) -> Streams:
 
 
 def _numbers(value: Any) -> Any:
-    """Nested lists with strings ("3/4") as floats."""
+    """Nested lists with strings ("3/4") as fractions."""
     if isinstance(value, list | tuple):
         parts = [_numbers(x) for x in value]
         if len({np.shape(x) for x in parts}) > 1:
             raise InputError("X0 is ragged: every row, and every stream, must have the same length")
         return np.array(parts)
-    try:
-        return float(exact.to_fraction(value, "X0"))
-    except OverflowError as error:
-        raise InputError("X0 has an entry beyond the range of binary64 (1.8e308)") from error
+    return exact.to_fraction(value, "X0")

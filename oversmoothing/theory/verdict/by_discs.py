@@ -105,9 +105,8 @@ def _value(case: Layer, relative: float) -> Discs:
         discs = layer_discs.head_discs(*case.factors, relative)
         if not isinstance(discs, Failure):
             return discs
-        return layer_discs.within_norm(
-            *(x.T for x in layer_discs.product_within(*case.factors, relative))
-        )
+        product = layer_discs.product_within(*case.factors, relative)
+        return layer_discs.within_norm(*(x.T for x in product))
     M = value_within(case, relative)
     discs = enclose(*M)
     return layer_discs.by_parts(*M) if isinstance(discs, Failure) else discs
