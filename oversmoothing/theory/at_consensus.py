@@ -223,9 +223,9 @@ POWER = (0.5, 1.5)
 class LoopLaw:
     """Local stability of consensus under a looped block, at its loop number `loops`.
 
-    along: gamma, the log of the growth of |c| in one loop; across: log|lambda|; power:
-    log|c_T/c_{T/2}| / log 2, 1 where |c_t| grows linearly, 0 where it is bounded; turning: the
-    angle between c_T and g(c_T), radians.
+    along: gamma, the log of the growth of |c| in one loop; across: log|lambda|, the largest of the
+    derivative across consensus; power: log|c_T/c_{T/2}| / log 2, 1 where |c_t| grows linearly, 0
+    where it is bounded; turning: the angle between c_T and g(c_T), radians.
     """
 
     loops: int

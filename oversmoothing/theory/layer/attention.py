@@ -203,7 +203,7 @@ def quotient(A: Array) -> Array:
     """B = Q^T A Q, [..., n-1, n-1], for A [..., n, n] (T1c), in O(n^2).
 
     A is centred first, which Q^T removes anyway: entries of a nearly uniform A do not cancel in the
-    product. Sums of rows and columns stay in, though they are 0 up to rounding.
+    product. Sums of rows and columns, 0 up to rounding, stay in: Q^T and Q remove what all share.
     """
     side = np.sqrt(A.shape[-1])
     C = A - A.mean(axis=-2, keepdims=True)

@@ -63,8 +63,8 @@ class Verdict:
     shows_from: the layer from which X_0 shows what its dominant modes decide: 0 where these are at
     least as large as the rest of X_L at every layer; else the first layer from which HFC/LFC falls
     in every layer (where it tends to 0; rises, to infinity), if there is one; else the first from
-    which they are as large: as far as `theory.depth.onset` looks, beyond binary64 as a `Number`.
-    None where rounding leaves it open.
+    which they are as large; beyond binary64 a `Number`. Each of 512 layers is looked at, of farther
+    ones some (`theory.depth.onset`). None where rounding leaves it open.
     distance: to first order, the relative change of A and H that reaches another verdict; for ties,
     near-ties and what is undecided, else None.
     token_growth: for each token i its (rate, power), x_i(L) growing like L^power rate^L (T14e).

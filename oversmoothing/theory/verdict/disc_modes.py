@@ -7,7 +7,7 @@ mean over the tokens is consensus alone.
 Zeros of a matrix give left eigenvectors, too (T1h, T4e). Where i leads to j by M_ij != 0, sets of
 indices that lead to one another are the diagonal blocks of a block triangular matrix. An eigenvalue
 that repeats in M may be simple among the indices that one set leads to: its left eigenvector there
-is one of M, 0 at all others.
+is one of M, 0 at all others. The zeros of A are those of every layer of the cell.
 """
 
 import math
