@@ -78,14 +78,13 @@ class Layer:
         if by_position:
             raise TypeError(BY_NAME)
         self._given: dict[str, Any] = {"H": H, "W": W, "A": A, "logits": logits}
-        self._heads: list[tuple[Any, Any]] | None = None if heads is None else list(heads)
+        self._heads: Sequence[tuple[Any, Any]] | None = heads
         self._batch: tuple[int, ...] | None = None
         if self._heads is not None:
             if any(M is not None for M in self._given.values()) or batch:
                 raise InputError("heads are pairs (A, W): leave A, logits, H, W and batch out")
-            if not self._heads or not all(
-                isinstance(pair, tuple | list) and len(pair) == 2 for pair in self._heads
-            ):
+            pairs = heads if isinstance(heads, tuple | list) else ()
+            if not pairs or not all(isinstance(x, tuple | list) and len(x) == 2 for x in pairs):
                 raise InputError("heads must be a list of pairs (A, W), one for each head")
         elif batch:
             self._read_batch()
@@ -97,11 +96,12 @@ class Layer:
         arrays = {name: M for name, M in self._given.items() if M is not None}
         if any(isinstance(M, tuple) for M in arrays.values()):
             raise InputError("a batch takes W [*batch, d, d], not its factors")
-        shapes = {name: tuple(np.shape(M)) for name, M in arrays.items()}
         try:
+            shapes = {name: tuple(np.shape(M)) for name, M in arrays.items()}
             self._batch = np.broadcast_shapes(*(shape[:-2] for shape in shapes.values()))
         except ValueError as error:
-            raise InputError(f"the batches of {shapes} do not fit") from error
+            names = ", ".join(arrays)
+            raise InputError(f"{names} are no stacks [*batch, rows, columns] that fit") from error
         if not self._batch:
             raise InputError("batch is set, and no matrix has more than two dimensions")
 
@@ -132,13 +132,14 @@ class Layer:
 
     def _stacked_heads(self) -> tuple[Any, Any]:
         assert self._heads is not None
-        A = np.stack([_floats(A, "A") for A, _ in self._heads])
-        if all(isinstance(W, tuple) for _, W in self._heads):
-            V, proj = (np.stack([_floats(W[k], "W") for _, W in self._heads]) for k in range(2))
-            return A, (V, proj)
-        if any(isinstance(W, tuple) for _, W in self._heads):
+        A, weights = (list(each) for each in zip(*self._heads, strict=True))
+        factors = {len(W) if isinstance(W, tuple) else 0 for W in weights}
+        if factors not in ({0}, {2}):
             raise InputError("give W of all heads as matrices, or of all as factors (W_V, W_O)")
-        return A, np.stack([_floats(W, "W") for _, W in self._heads])
+        if factors == {2}:
+            W_V, W_O = (_stacked(each, "W") for each in zip(*weights, strict=True))
+            return _stacked(A, "A"), (W_V, W_O)
+        return _stacked(A, "A"), _stacked(weights, "W")
 
     @cached_property
     def _symbols(self) -> SymbolicOperator:
@@ -316,6 +317,13 @@ def _floats(M: Any, name: str, many: bool = False) -> Any:
     if many or (isinstance(M, np.ndarray) and M.dtype.kind == "f"):
         return np.asarray(M, dtype=np.float64)
     return read_entries(M, name).floats
+
+
+def _stacked(matrices: Sequence[Any], name: str) -> Any:
+    arrays = [_floats(M, name) for M in matrices]
+    if len(shapes := {M.shape for M in arrays}) > 1:
+        raise InputError(f"{name} of the heads has the shapes {sorted(shapes)}: one is needed")
+    return np.stack(arrays)
 
 
 # Text of a matrix that is a number: "3/4", "1e-3", "-inf"; any other holds names.

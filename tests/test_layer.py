@@ -54,6 +54,18 @@ def test_a_batch_is_a_stack_of_layers_and_nothing_else_is_taken_for_one() -> Non
         refuses("", ask)
 
 
+@cases(
+    "given, words",
+    ({"heads": 1}, "list of pairs"),
+    ({"heads": [(np.eye(2), np.eye(3)), (np.eye(3), np.eye(3))]}, r"A of the heads has the shapes"),
+    ({"heads": [(np.eye(2), (np.eye(3),))]}, "of all as factors"),
+    ({"heads": [(np.eye(2), (np.eye(3),) * 3)]}, "of all as factors"),
+    ({"A": [np.eye(2), np.eye(3)], "H": np.eye(2), "batch": True}, "A, H are no stacks|H, A are"),
+)
+def test_heads_and_stacks_that_do_not_fit_are_refused(given, words: str) -> None:
+    refuses(words, lambda: Layer(**given).core)
+
+
 def test_heads_are_one_operator() -> None:
     rng = np.random.default_rng(1)
     attention = rng.dirichlet(np.ones(4), (2, 4))

@@ -81,7 +81,7 @@ class Iteration:
         parts: Sequence[int] | None,
         beside: Any = None,
     ) -> None:
-        self.Z, self.exponents, self.beside = Z.contiguous(), exponents, beside
+        self.Z, self.exponents, self.parts, self.beside = Z.contiguous(), exponents, parts, beside
         self.layer, self._longest = 0, _LONGEST
         lengths = [1] * Z.shape[-2] if parts is None else parts
         # Of each row the part that it is in.
@@ -145,6 +145,8 @@ class Iteration:
         """The largest |entry| of each part, [N, parts], 0 of an empty one."""
         # Ten times faster than the norm of order inf.
         rows = torch.maximum(Z.amax(-1), -Z.amin(-1))
+        if self.parts is None:
+            return rows
         none = rows.new_zeros(self.exponents.shape)
         return none.scatter_reduce(-1, self.part.expand_as(rows), rows, "amax")
 
