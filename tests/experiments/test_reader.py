@@ -228,6 +228,7 @@ READ: dict[str, tuple[type[Block], str]] = {
         attend=lambda b, y: b.o(z := b.joined(b.weights(y) @ b.values(y))) + b.down(b.up(z))),
         "pre"),
     "attention alone": (variant(forward=lambda b, x: x + b.attend(b.one(x))), "pre"),
+    "numbers added": (variant(ffn=lambda b, y: (Block.ffn(b, y), y.sum() + y.sum())[0]), "pre"),
 }  # fmt: skip
 
 
@@ -272,8 +273,7 @@ def test_a_norm_behind_the_last_layer_is_no_part_of_it(name):
 
 # Of two layers that do the same with other numbers: what is changed in the second one.
 OTHERWISE: dict[str, tuple[str, Callable[[Block], object]]] = {
-    "a bias where the first has none": ("by hand", lambda b: [
-        b.v.bias.fill_(3), b.o.bias.fill_(2)]),
+    "biases that the first lacks": ("by hand", lambda b: [b.v.bias.fill_(3), b.o.bias.fill_(2)]),
     "gains of norms": ("by hand", lambda b: [b.one.weight.fill_(-3), b.one.bias.fill_(1e-3)]),
     "a layer scale": ("layer scale", lambda b: b.size.fill_(-4)),
     "another epsilon": ("by hand", lambda b: setattr(b.one, "eps", 5e-3)),

@@ -288,7 +288,7 @@ def _second(g: Graph, r: Reading, until: int | None) -> None:
         r.end, r.after = total, None
         return
     for out, *ways in g.sums(total):
-        sizes = ((t.numel(), t.shape[-1]) for t in (val[out], val[total]))
+        sizes = ((t.numel(), t.shape[-1:]) for t in (val[out], val[total]))
         if (until is not None and not g.from_(until, out)) or len({*sizes}) > 1:
             continue
         for p, q in ((g.root(p), q) for p, q in ways):
