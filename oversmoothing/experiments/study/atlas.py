@@ -288,7 +288,7 @@ def _attended(model: Model, inputs: Any) -> dict[str, list[Array]]:
     held: dict[str, list[list[Array]]] = {
         name: [[] for _ in model.layers] for name in ("sink", "consensus")
     }
-    layers = [layer.kept() for layer in model.layers]
+    layers = (layer.kept() for layer in model.layers)  # in memory one at a time
     heads = [[eigenvalues(layer, head) for head in range(layer.number)] for layer in layers]
     values = [[np.append(h, [0.0] * (len(h) < model.width)) for h in own] for own in heads]
 

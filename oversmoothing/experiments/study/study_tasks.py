@@ -280,10 +280,11 @@ def _corrupted(name: str, data: Path | None, severity: int) -> list[LabelledImag
     clean = whole.chosen(first)
     if not severity:
         return [_smaller(clean, name)]
-    there = {kind: published("cifar100", data, kind, severity) for kind in kinds_for(clean)}
+    # 30 MB a kind: one at a time.
+    there = ((kind, published("cifar100", data, kind, severity)) for kind in kinds_for(clean))
     return [
         _smaller(corrupted(clean, kind, severity) if held is None else held.chosen(first), name)
-        for kind, held in there.items()
+        for kind, held in there
     ]
 
 

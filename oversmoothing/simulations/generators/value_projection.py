@@ -62,7 +62,7 @@ def real_form(eigenvalues: Sequence[complex]) -> Float64[Array, "d d"]:
         raise InputError(f"the eigenvalue {h} of a real H needs its conjugate in the list")
     blocks = [[[h.real, h.imag], [-h.imag, h.real]] if h.imag else [[h.real]]
               for h in values if h.imag >= 0]  # fmt: skip
-    return np.asarray(block_diag(*blocks))
+    return np.asarray(block_diag(*blocks, np.empty((0, 0))))
 
 
 def _conjugate(D: Array, basis: str, rng: np.random.Generator) -> Array:
