@@ -195,9 +195,9 @@ def left_out(model: Model, plan: Plan, tokens: int, inputs: int) -> tuple[str, .
 @dataclass(frozen=True)
 class Foreseen:
     """What an inspection will take: forward passes on all its inputs, seconds (by the fastest and
-    the slowest of the passes that were timed), bytes of memory beyond the model; `without`: what
-    is left out. tokens: those of the longest input; share: the mean length over that of the
-    longest."""
+    the slowest of the passes that were timed), bytes of memory beyond the model; plan: of how many
+    inputs what is measured; `without`: what is left out. tokens: those of the longest input; share:
+    the mean length over that of the longest."""
 
     inputs: int
     tokens: int

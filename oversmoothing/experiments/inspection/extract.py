@@ -73,8 +73,9 @@ def stream(
 
     inputs: images, strings or tensors, one an input, from any iterable; or a whole tensor or
     dictionary of tensors, whose first dimension counts. see: told of every layer while the pass
-    is in it; then no trace is kept. ask: asks in front of it for more of the layer, in the same
-    wait for an accelerator. Raises `InputError` as `extract` does, and for no inputs at all.
+    is in it; then no trace is kept, and one attention is in memory at a time. ask: asks in front of
+    it for more of the layer, in the same wait for an accelerator. Raises `InputError` as `extract`
+    does, and for no inputs at all.
     """
     batch_size = whole_number("batch_size", batch_size, 1)
     with evaluating(model.module):

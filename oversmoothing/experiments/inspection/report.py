@@ -118,7 +118,7 @@ class Report(result.Result):
         return "\n\n".join(self.said())
 
     def short_table(self, *, wide: bool = False) -> pd.DataFrame:
-        """The columns of the page and the terminal under their titles; wide: all of them."""
+        """What page and terminal show, with titles (HFC/LFC: geometric mean); wide: all columns."""
         titles = NARROW | WIDE if wide else NARROW
         table = self.table[[name for name in titles if name in self.table]].rename(columns=titles)
         if "consensus %" in table:

@@ -54,9 +54,9 @@ def stacked(inputs: list[Any]) -> Tensor:
 
 @dataclass(frozen=True)
 class Images:
-    """PIL images, or tensors of that shape -> pixels [m, 3, size, size] float32: RGB, resized, then
-    (value in [0, 1] - mean) / std. edge: the shorter side before the middle is cut out (squeezed:
-    both sides), where the source says it; resample: how, in PIL's words."""
+    """PIL images, or tensors of that shape -> pixels [m, 3, size, size] float32: RGB, the whole
+    resized, (value in [0, 1] - mean) / std. edge: the shorter side before the middle is cut out
+    (squeezed: both sides), where the source says it; resample: how, in PIL's words."""
 
     size: int
     mean: tuple[float, ...] = HALF
@@ -280,8 +280,8 @@ class Texts:
 
 def text_lines(path: Path) -> list[str]:
     r"""The texts of a file: its lines, without the blanks around them and without empty ones. A
-    line ends at \n alone (VT, FF, NEL, U+2028 are part of a text). Raises `InputError` for a file
-    that cannot be read or holds no text."""
+    line ends at \n alone (VT, FF, NEL, U+2028 are part of a text, a byte order mark is not). Raises
+    `InputError` for a file that cannot be read or holds no text."""
     lines = read_text(path).removeprefix("\ufeff").split("\n")
     texts = [line.strip(" \t\r") for line in lines if line.strip()]
     if not texts:

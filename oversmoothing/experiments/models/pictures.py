@@ -158,8 +158,8 @@ def cifar100(
     data: Path | None, split: str = "test", indices: Sequence[int] | None = None
 ) -> Pictures:
     """Images of CIFAR-100 (Krizhevsky 2009) as stored on the Hugging Face hub, by `indices`, in
-    their order; data: the folder of real inputs, holding cifar100/. Raises `InputError` where the
-    data set is not there or, when a picture is opened, not whole."""
+    their order; split: 'train' or 'test'; data: the folder of real inputs, holding cifar100/.
+    Raises `InputError` where the set is not there or, when a picture is opened, not whole."""
     if data is None or not (data / "cifar100").is_dir():
         where = "no folder was named" if data is None else f"'{data}' holds no cifar100"
         raise InputError(

@@ -299,10 +299,10 @@ MEANS = {
     "log_shift_C": "predicted mean change of ln rho_C (growth of equal tokens)",
     "log_shift_Q": "the same of ln rho_Q (growth of differences between tokens)",
     "error": "largest relative difference of a predicted radius from the measured one",
-    "runs_right": f"runs through {DEPTH} layers that smooth or not as predicted",
-    "runs_clear": "runs that are no near tie",
-    "as_claimed": "drawn layers on which the spectrum moves as the remedy claims",
-    "cost": "time over that of the layer without it",
+    "runs_right": "how many of runs_clear smooth, or not, as predicted",
+    "runs_clear": f"runs through {DEPTH} layers that are no near tie",
+    "as_claimed": "drawn layers on which the spectrum does what the remedy claims",
+    "cost": "processor time of an attention sublayer over that without the remedy",
 }
 
 

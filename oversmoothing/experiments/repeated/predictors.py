@@ -10,7 +10,6 @@ first loops    the slope of the first loops over log loops, carried on: not befo
 
 Which predictor, and how well: chosen on half of the blocks and inputs, scored once on the rest.
 
-
 `looped` runs the blocks and `outcomes` says what became of it: collapse, a power, rest at clusters,
 a cycle, or motion. Attention is recomputed at every loop by the model's own code: the paper's
 regime, tied weights, with norms and FFN. With recall X <- f(X) + B X_0.
@@ -230,7 +229,7 @@ class LoopScore:
     the measured HFC/LFC lies; rank: Spearman's correlation over all pairs (NaN for a constant);
     error: median |log HFC/LFC predicted - measured|; base: the agreement of the more common outcome
     said of every pair; pairs, blocks, inputs: how many. Intervals: 95 %, of a bootstrap that draws
-    blocks and inputs again, crossed: FEWEST of either."""
+    blocks and inputs again, crossed; NaN below FEWEST of either."""
 
     agree: float
     agree_low: float

@@ -58,23 +58,15 @@ IN_A_LAYER = {
     "observed": "of differences really made there (--size)",
     "observed_spread": "its standard deviation between random directions",
     "exponent_1": "of the direction that grows most over all layers (Lyapunov)",
-    **dict(
-        zip(
-            SCORES,
-            (
-                "R^2 of the closed form for the derivative at equal tokens",
-                "a tenth of the way from there to the stream",
-                "for differences really made at the stream",
-                "R^2 of the derivative at the stream for those",
-            ),
-            strict=True,
-        )
-    ),
+    "r2_closed_jvp": "R^2 of the closed form for the derivative at equal tokens",
+    "r2_closed_near": "a tenth of the way from there to the stream",
+    "r2_closed_observed": "for differences really made at the stream",
+    "r2_jvp_observed": "R^2 of the derivative at the stream for those",
 }
 BY_DISTANCE = {
     "distance": "share of the way from equal tokens (0) to the stream (1)",
     "r2": "R^2 of the closed form (T8c) for the derivative there, over all layers and inputs",
-    "median_error": "of ln of growth",
+    "median_error": "median of its distance from that derivative, in ln of growth",
 }
 
 

@@ -320,7 +320,7 @@ def trajectories(chosen: Protocol, rows: Rows) -> pd.DataFrame:
 SHOWN = ("question", "value", "low", "high", "seeds", "planned", "decision", "p_holm")
 ASKED = {
     "planned": "seeds planned before the runs",
-    "p_holm": "p value, corrected for the number of questions (Holm)",
+    "p_holm": "p value, corrected for the number of primary questions (Holm); others have none",
 }
 
 

@@ -346,14 +346,14 @@ def intervene(
     units = {"predicted": "log10 HFC/LFC", "norm": "share of H", "KL": "nats"}
     means = {
         "change": "of H in every layer, or of one head",
-        "amount": "delta, added to every eigenvalue; or the share of the way into the disc",
-        "norm": "of the change of H",
+        "amount": "delta added to every eigenvalue; share of the way into the disc; 1: left out",
+        "norm": "of the change of H, mean over the layers that it changes",
         "predicted": "change of log10 HFC/LFC, from the unchanged model",
         "measured": "the same at the changed model's end; low, high: its 95 % interval",
         "random": "the same after random changes of the same norm",
-        "KL": "divergence of the model's output from the unchanged one's",
+        "KL": "sum p ln(p/q) of the outputs, p of the unchanged model, q of the changed one",
         "random KL": "the same after random changes",
-        "same top-1": "share of inputs whose likeliest output stays",
+        "same top-1": "share of outputs (an image's, a token's) whose likeliest stays",
     }
     return Result(
         "intervene",

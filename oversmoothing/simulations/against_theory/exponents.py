@@ -173,8 +173,8 @@ SHOWN = ("name", "n", "d", "heads", "gamma_consensus", "gamma_quotient", "gap_er
 MEANS = {
     "gamma_consensus": "mean growth of ln |equal tokens| a layer (top Lyapunov exponent)",
     "gamma_quotient": "the same of differences between tokens",
-    "gap_error": "how far their difference may be off for other draws of these layers",
-    "predicted": "slope of ln HFC/LFC a layer",
+    "gap_error": "standard error of their difference, for other draws of these layers",
+    "predicted": "slope of ln HFC/LFC: their difference, less what would take HFC beyond LFC",
     "measured": "that slope in the run, first tenth left out",
     "hfc": "slope of ln HFC in the run",
     "off": "the larger distance of the two slopes from what is predicted",

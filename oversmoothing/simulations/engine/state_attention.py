@@ -10,8 +10,8 @@ where the position bias is b_j + beta_ij, b its mean over i. So A_i = a + D_i wi
     D_ij = a_j (x_ij - k_i) / (1 + k_i),   x = exp(s) - 1,   k_i = sum_j a_j x_ij,
 
 and since HFC does not see what all tokens share, P A X = P D E: a product of small numbers, each
-known to its own last digit (E' = E M Sigma_a W to leading order, T8b). D carries its power of two,
-as E does: a spread of 1e-200 makes D about 1e-400.
+known to its own last digit (E' = E M Sigma_a W to leading order, T8b); in A X they would be lost.
+D carries its power of two, as E does: a spread of 1e-200 makes D about 1e-400.
 
 The mean takes a^T E + mean_i(D_i E). In the mean over i the part of D linear in s cancels exactly
 (E and beta are centred), so it is left out, and the rest summed by itself:
