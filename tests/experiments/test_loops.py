@@ -170,10 +170,12 @@ def test_no_exponent_is_said_of_a_law_that_has_not_settled(found):
 
 
 def test_texts_are_looped_one_by_one_in_groups_and_the_block_of_albert_once():
-    model = open_model(tiny("llama"))
-    found = loop(model, [tokens((7,))["input_ids"][0]], groups=[(1, 2)], loops=20)
+    model, text = open_model(tiny("llama")), tokens((7,))["input_ids"]
+    found, run = loop(model, [text[0]], groups=[(2, 1)], loops=20), recorded(model, text)
+    alone = predictors.looped(run.blocks[:2][::-1], run.states[1], 20)
+    np.testing.assert_allclose(found.curves[0], alone.logs)
     assert found.curves.shape == (1, 21, 1) and "few tokens, 4" not in found.predicted
-    assert found.chosen is None and found.labels == ["1-2"]
+    assert found.chosen is None and found.labels == ["2-1"]
     model = open_model(today("ALBERT"))
     assert own_blocks(model) == [(1,)]
     found = loop(model, inputs_of_today("ALBERT", lengths=(6, 6)), loops=20)

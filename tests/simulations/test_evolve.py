@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from oversmoothing import evolve
+from oversmoothing import evolve, evolve_heads
 from oversmoothing.simulations.engine.iteration import OneHead
 from tests.support.cases import cases
 from tests.support.kronecker import evolve_by
@@ -28,6 +28,9 @@ def test_lists_arrays_and_tensors_are_the_same_input_and_h_is_the_transpose_of_w
         for H_or_W in ({"H": f(H)}, {"W": f(np.transpose(H).tolist())})
     )
     assert all(first.equals(other) for other in others)
+    for run in (evolve(A=AA, W=H, X0=torch.ones(2, 2), depth=2),
+                evolve_heads(attention=AA, weights=H, X0=torch.ones(2, 2), depth=2)):  # fmt: skip
+        assert run.states.dtype == torch.float32
 
 
 @cases("method, bits, residual", ("auto", 80, True), ("heads", 330, True), ("heads", 330, False))

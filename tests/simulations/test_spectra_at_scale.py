@@ -128,7 +128,7 @@ def test_exact_zeros_of_a_head_tie_and_those_of_a_whole_H_do_not():
     assert whole.verdict[0] == "NON_SMOOTHING" and whole.dominant[0] == "smallest"
 
 
-def test_causal_reducible_and_one_token_attention():
+def test_causal_reducible_uniform_and_one_token_attention():
     rng = np.random.default_rng(1)
     heads = [dense_values(0.5 * np.eye(2)), dense_values(-0.5 * np.eye(2))]
     causal = Causal().draw(7, rng=rng)[None].repeat(2, 0)
@@ -141,6 +141,11 @@ def test_causal_reducible_and_one_token_attention():
     assert both.verdict.tolist() == ["TIE", "NON_SMOOTHING"]
     alone = spectral_verdicts(np.ones((2, 1, 1)), heads, np.array([0, 1]))
     assert alone.verdict.tolist() == ["TRIVIAL", "TRIVIAL"]
+    # All of C is rounding, or exactly 0.
+    for n in (4, 9):
+        uniform = spectral_verdicts(np.full((2, n, n), 1 / n), heads, np.array([0, 1]))
+        assert uniform.verdict.tolist() == ["SMOOTHING", "NON_SMOOTHING"]
+        assert uniform.method[0] == "powers"
     none = spectral_verdicts(np.ones((0, 3, 3)), heads, np.zeros(0, dtype=int))
     assert none.verdict.shape == (0,)
 
