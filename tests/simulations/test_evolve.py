@@ -1,13 +1,16 @@
 """`evolve` against dense powers, exact fractions and closed forms, and at the edges (T1, T11)."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings, strategies as st
 
-from oversmoothing import evolve, evolve_heads
+from oversmoothing import evolve, evolve_heads, verdict
 from oversmoothing.simulations.engine.iteration import OneHead
+from oversmoothing.theory.proofs.strategies import SEEDS
 from tests.support.cases import cases
 from tests.support.kronecker import evolve_by
 from tests.support.refusals import refuses
@@ -31,6 +34,23 @@ def test_lists_arrays_and_tensors_are_the_same_input_and_h_is_the_transpose_of_w
     for run in (evolve(A=AA, W=H, X0=torch.ones(2, 2), depth=2),
                 evolve_heads(attention=AA, weights=H, X0=torch.ones(2, 2), depth=2)):  # fmt: skip
         assert run.states.dtype == torch.float32
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS, st.integers(2, 5), st.integers(1, 3))
+def test_the_order_of_tokens_changes_no_answer(seed, n, d):
+    rng = np.random.default_rng(seed)
+    A, X0 = rng.integers(0, 4, (n, n)) + np.eye(n, dtype=int), rng.integers(-4, 5, (n, d))
+    H, order, fraction = rng.integers(-3, 3, (d, d)), rng.permutation(n), np.vectorize(Fraction)
+    A = fraction(A, A.sum(1, keepdims=True))
+    ways = ((A, X0), (A[np.ix_(order, order)], X0[order]))
+    said = [verdict(A=A.tolist(), H=H.tolist(), X0=X.tolist(), depth=9) for A, X in ways]
+    runs = [evolve(A=A.astype(float), H=H / 4, X0=X / 4, depth=9).metrics() for A, X in ways]
+    for name in ("verdict", "verdict_x0", "tends_to", "limit_rank", "shows_from"):
+        assert getattr(said[0], name) == getattr(said[1], name), name
+    assert said[0].hfc_lfc[9].squared == said[1].hfc_lfc[9].squared
+    for name in ("hfc_lfc", "cos_mean", "cos_min", "effective_rank"):
+        np.testing.assert_allclose(runs[0][name], runs[1][name], rtol=1e-7, atol=1e-7)
 
 
 @cases("method, bits, residual", ("auto", 80, True), ("heads", 330, True), ("heads", 330, False))
