@@ -37,9 +37,9 @@ def _opened() -> tuple[Model, Path]:
 def own_heads(model: Model) -> list[HeadValues]:
     """Every head of every layer, layer by layer."""
     return [
-        head_values(*(each.numpy() for each in layer.heads.value_projection(head)))
+        head_values(W_V.numpy(), W_O.numpy())
         for layer in model.layers
-        for head in range(layer.heads.number)
+        for W_V, W_O in zip(layer.heads.W_V, layer.heads.W_O, strict=True)
     ]
 
 
@@ -90,8 +90,7 @@ def heads_of_layers() -> list[Row]:
     (batch,) = stream(model, cifar100(folder, "test", range(2)), batch_size=2)
     layers: list[HeadsLayer] = []
     for layer, trace in zip(model.layers, batch.traces, strict=True):
-        pairs = (layer.heads.value_projection(head) for head in range(layer.heads.number))
-        V, P = (np.stack([M.numpy() for M in side]) for side in zip(*pairs, strict=True))
+        V, P = (W.numpy() for W in (layer.heads.W_V, layer.heads.W_O))
         if trace.attention is not None:
             layers += [(A / A.sum(-1, keepdims=True), (V, P)) for A in trace.attention.numpy()]
     return beside_eigvals("DeiT-Ti", median, layers, 15.0)

@@ -47,7 +47,7 @@ class Small(nn.Module):
 
 
 model = oversmoothing.describe(Small().eval(), torch.rand(2, 1, 16, 16))
-report = oversmoothing.inspect(model, torch.rand(4, 1, 16, 16))
-print(report.summary())
+report = oversmoothing.inspect(model, torch.rand(8, 1, 16, 16))
+print(report)
 figure = plt.figure(report.plot())
 oversmoothing.show(figure, report.to_frame().to_dict("list"))
