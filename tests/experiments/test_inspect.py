@@ -134,6 +134,7 @@ def test_json_is_strict_and_complete(report):
     assert set(NAMES) <= set(parsed["layers"][0])
     assert parsed["summary"] == report.summary()
     assert "\n" not in report.summary() and report.summary().endswith(".")
+    assert str(report).count("\n\n") > 3 and str(report).split() == report.summary().split()
 
 
 def test_pixels_of_another_shape_and_none_are_refused():

@@ -79,8 +79,8 @@ def _exact_reason(modes: ExactDominance, outcome: Outcome, rho_c: Number, rho_q:
             return f"{reason} From layer {max(s_c, s_q)} on every state is exactly 0."
         does = (
             "it smooths, but slowly" if s_c > s_q else
-            "the differences win, but slowly" if s_c < s_q else
-            "neither side wins"
+            "they outgrow it, but slowly" if s_c < s_q else
+            "neither outgrows the other"
         )  # fmt: skip
         reason += (
             f" The largest Jordan blocks there have size {s_c} (consensus) and {s_q} "
